@@ -1,0 +1,408 @@
+"""Search observations: the text a search tool returned, and its structured form.
+
+The text has a block for each query, and a line `=======` between two blocks::
+
+    A Google search for 'QUERY' found 2 results:
+
+    ## Web Results
+    0. [TITLE](URL)
+    Date published: DATE
+
+    SNIPPET
+
+    1. [TITLE](URL)
+
+    SNIPPET
+
+Results are numbered from 0 or from 1, date and `Source:` lines may be absent, and a query that
+failed leaves one line in place of its block. The structured form is a JSON list of
+`{"query": …, "web_page_info_list": [{"title": …, "url": …, "snippet": …}]}`.
+
+The text form escapes nothing: a title may hold brackets, a snippet may hold a numbered list, a
+line `=======` or the words of a block head. So nothing is guessed. Numbers, blank lines and the
+count in the block head decide what is a result; a text that still reads in two ways, or that has
+a line which fits nothing, is not read at all. Only `\\n` breaks a line.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Sequence
+from itertools import repeat
+from typing import NamedTuple, TypeAlias
+
+import orjson
+
+
+class Item(NamedTuple):
+    """One search result. A result without a snippet has an empty one."""
+
+    title: str
+    url: str
+    snippet: str
+    date: str | None = None
+    source: str | None = None
+
+
+class QueryResults(NamedTuple):
+    """What one query found. `note` is the text that stood in place of the results, if any did."""
+
+    query: str
+    items: tuple[Item, ...] = ()
+    note: str | None = None
+
+
+def read_search_text(text: str) -> list[QueryResults] | None:
+    """Read the text form, without its `<tool_response>` tags.
+
+    Line ends may be `\\r\\n` if all of them are. A failed query has no items and its line as
+    `note`; the query is empty where the line does not name it.
+
+    Returns:
+        A `QueryResults` for each query, or None if the text reads in no way or in several.
+    """
+    if "\r\n" in text and text.count("\r\n") == text.count("\n"):
+        blocks = _read_blocks(text.replace("\r\n", "\n"))
+        return None if blocks is None else [_with_crlf(block) for block in blocks]
+    return _read_blocks(text)
+
+
+def write_search_json(
+    blocks: Iterable[QueryResults], *, dates: bool = True, join_snippet_lines: bool = False
+) -> str:
+    """Write the structured form, as `json.dumps` does without ASCII escapes.
+
+    Args:
+        blocks: what `read_search_text` gave.
+        dates: write the date of each result that has one.
+        join_snippet_lines: strip the lines of each snippet and leave out the blank ones.
+    """
+    structure = []
+    for block in blocks:
+        entry: dict[str, object] = {
+            "query": block.query,
+            "web_page_info_list": [
+                _item_fields(item, dates, join_snippet_lines) for item in block.items
+            ],
+        }
+        if block.note is not None:
+            entry["note"] = block.note
+        structure.append(entry)
+    return json.dumps(structure, ensure_ascii=False)
+
+
+def restructure_search_text(
+    text: str, *, dates: bool = True, join_snippet_lines: bool = False
+) -> str | None:
+    """Turn the text form into the structured form: `read_search_text`, then `write_search_json`.
+
+    Plain blocks, nearly all there are, take a short cut of a few passes over the text; it gives
+    the same or leaves the text to the other two.
+
+    Returns:
+        The JSON text, or None where `read_search_text` gives None.
+    """
+    segments = _segments(text) if "\n=======" in text else [text]
+    written = []
+    for segment in segments:
+        block_json = _plain_block_json(segment, dates, join_snippet_lines)
+        if block_json is None:
+            blocks = read_search_text(text)
+            if blocks is None:
+                return None
+            return write_search_json(blocks, dates=dates, join_snippet_lines=join_snippet_lines)
+        written.append(block_json)
+    return f"[{', '.join(written)}]"
+
+
+def read_search_json(text: str) -> list[QueryResults] | None:
+    """Read the structured form, ours or another's; a field that is absent or null reads as empty.
+
+    Returns:
+        A `QueryResults` for each query, or None if the text is not of that form.
+    """
+    try:
+        structure = orjson.loads(text)
+    except ValueError:
+        # orjson refuses lone surrogates, which the standard parser lets pass.
+        try:
+            structure = json.loads(text)
+        except (ValueError, RecursionError):
+            return None
+    if not isinstance(structure, list) or not structure:
+        return None
+    blocks = [_block_from_json(entry) for entry in structure]
+    found = [block for block in blocks if block is not None]
+    return found if len(found) == len(blocks) else None
+
+
+def is_structured(text: str) -> bool:
+    """Whether a text looks like the structured form, by its two ends."""
+    return _STRUCTURED_START.match(text) is not None and text[-64:].rstrip().endswith("}]")
+
+
+_STRUCTURED_START = re.compile(r'\s*\[\s*\{\s*"(?:query|web_page_info_list)"\s*:')
+
+_SEPARATOR = re.compile(r"\n=======(?=\n|\Z)")
+
+_BLOCK_HEAD = re.compile(
+    r"A Google search for '(.*?)' (found ([0-9]{1,6}) results?):\n\n## Web Results(?:\n|\Z)",
+    re.DOTALL,
+)
+
+# How a failed query's line begins; the query follows where there is a quote.
+_FAILURE_HEAD = re.compile(
+    r"Failed to search for '|No results found for (?:query: )?'|Google search Timeout"
+)
+_QUERY_END = re.compile(r"'(?=$|[.:](?: |$))", re.MULTILINE)
+
+_ENTRY = re.compile(
+    r"^(0|[1-9][0-9]{0,5})\. \[(.*)\)$((?:\n(?:Date published|Date updated|Source):.*)*)",
+    re.MULTILINE,
+)
+_LINK_MIDDLE = re.compile(r"\]\(")
+_LINK_MIDDLE_AND_SCHEME = re.compile(r"\]\((?=[A-Za-z][A-Za-z0-9+.-]{0,15}://)")
+
+_Entry: TypeAlias = re.Match[str]
+# The last entry of a chain and the chain before it.
+_Chain: TypeAlias = "tuple[_Entry, _Chain | None]"
+
+
+def _read_blocks(text: str) -> list[QueryResults] | None:
+    blocks = []
+    for block_text in _block_texts(text):
+        head = _BLOCK_HEAD.match(block_text)
+        block = _read_failure(block_text) if head is None else _read_block(block_text, head)
+        if block is None:
+            return None
+        blocks.append(block)
+    return blocks
+
+
+def _block_texts(text: str) -> list[str]:
+    """Cut at the separators that a block or a failed query follows; others are snippet text."""
+    runs: list[list[str]] = []
+    for segment in _segments(text):
+        if not runs or _BLOCK_HEAD.match(segment) or _FAILURE_HEAD.match(segment):
+            runs.append([segment])
+        else:
+            runs[-1].append(segment)
+    return ["\n=======\n".join(run) for run in runs]
+
+
+def _segments(text: str) -> list[str]:
+    first, *later = _SEPARATOR.split(text)
+    return [first, *(segment[1:] for segment in later)]
+
+
+def _read_failure(text: str) -> QueryResults | None:
+    head = _FAILURE_HEAD.match(text)
+    if head is None:
+        return None
+    if not head[0].endswith("'"):
+        return None if "\n" in text else QueryResults("", note=text)
+    ends = list(_QUERY_END.finditer(text, head.end()))
+    if len(ends) != 1 or "\n" in text[ends[0].end() :]:
+        return None
+    return QueryResults(text[head.end() : ends[0].start()], note=text)
+
+
+def _read_block(text: str, head: re.Match[str]) -> QueryResults | None:
+    # A separator with nothing after it, or the last line of a snippet: no telling.
+    if text.endswith(("\n=======", "\n=======\n")):
+        return None
+    query, found, count = head.groups()
+    body = text[head.end() :]
+    if body in ("", "\n"):
+        return QueryResults(query, note=found if int(count) else None)
+    items = _read_items(body, int(count))
+    return None if items is None else QueryResults(query, items)
+
+
+def _read_items(body: str, count: int) -> tuple[Item, ...] | None:
+    entries = [
+        entry
+        for entry in _ENTRY.finditer(body)
+        if "](" in entry[2] and (entry.start() == 0 or body.startswith("\n\n", entry.start() - 2))
+    ]
+    if not entries or entries[0].start() != 0 or int(entries[0][1]) > 1:
+        return None
+    chosen = _only_chain(entries, count)
+    if chosen is None:
+        return None
+    ends = [later.start() - 2 for later in chosen[1:]] + [len(body)]
+    items = []
+    for entry, end in zip(chosen, ends, strict=True):
+        item = _read_item(entry, body[entry.end() : end])
+        if item is None:
+            return None
+        items.append(item)
+    return tuple(items)
+
+
+def _only_chain(entries: Sequence[_Entry], count: int) -> list[_Entry] | None:
+    """Choose `count` entries of rising numbers, the first included, if that goes in one way only.
+
+    An entry straight after another belongs to that one's snippet, because a result without a
+    snippet still ends in a line break before the blank line that divides the two.
+    """
+    first_number = int(entries[0][1])
+    # By number of the last entry. Two chains are enough to know that there is a choice.
+    chains: dict[int, list[_Chain]] = {first_number: [(entries[0], None)]}
+    for entry in entries[1:]:
+        number = int(entry[1])
+        for chain in chains.get(number - 1, ()):
+            if entry.start() != chain[0].end() + 2:
+                reached = chains.setdefault(number, [])
+                if len(reached) < 2:
+                    reached.append((entry, chain))
+    complete = chains.get(first_number + count - 1, ())
+    if len(complete) != 1:
+        return None
+    chosen = []
+    link: _Chain | None = complete[0]
+    while link is not None:
+        entry, link = link
+        chosen.append(entry)
+    return chosen[::-1]
+
+
+def _read_item(entry: _Entry, rest: str) -> Item | None:
+    link = _title_and_url(entry[2])
+    if link is None:
+        return None
+    fields: dict[str, str] = {}
+    for line in entry[3].split("\n")[1:]:
+        label, _, value = line.partition(":")
+        name = "source" if label == "Source" else "date"
+        if name in fields:
+            return None
+        fields[name] = value.removeprefix(" ")
+    # One line break ends the entry's line; the second is the blank line before the snippet.
+    snippet = rest.removeprefix("\n").removeprefix("\n")
+    return Item(*link, snippet, fields.get("date"), fields.get("source"))
+
+
+def _title_and_url(link: str) -> tuple[str, str] | None:
+    """Part `title](url`. Where `](` stands more than once, the URL is what has a scheme."""
+    cuts = list(_LINK_MIDDLE.finditer(link))
+    if len(cuts) > 1:
+        cuts = list(_LINK_MIDDLE_AND_SCHEME.finditer(link))
+    if len(cuts) != 1:
+        return None
+    return link[: cuts[0].start()], link[cuts[0].start() + 2 :]
+
+
+def _with_crlf(block: QueryResults) -> QueryResults:
+    """Give fields of several lines the line ends back that they had."""
+
+    def restored(value: str) -> str:
+        return value.replace("\n", "\r\n")
+
+    return QueryResults(
+        restored(block.query),
+        tuple(item._replace(snippet=restored(item.snippet)) for item in block.items),
+        None if block.note is None else restored(block.note),
+    )
+
+
+def _item_fields(item: Item, dates: bool, join_snippet_lines: bool) -> dict[str, str]:
+    fields = {
+        "title": item.title,
+        "url": item.url,
+        "snippet": _join_lines(item.snippet) if join_snippet_lines else item.snippet,
+    }
+    if dates and item.date is not None:
+        fields["date"] = item.date
+    if item.source is not None:
+        fields["source"] = item.source
+    return fields
+
+
+def _join_lines(snippet: str) -> str:
+    return "\n".join(line for line in map(str.strip, snippet.split("\n")) if line)
+
+
+def _block_from_json(entry: object) -> QueryResults | None:
+    if not isinstance(entry, dict):
+        return None
+    query, results, note = (entry.get(key) for key in ("query", "web_page_info_list", "note"))
+    if not isinstance(query, str) or not isinstance(results, list):
+        return None
+    items = []
+    for result in results:
+        if not isinstance(result, dict):
+            return None
+        title, url, snippet, date, source = (result.get(name) for name in Item._fields)
+        if not all(value is None or isinstance(value, str) for value in result.values()):
+            return None
+        items.append(Item(title or "", url or "", snippet or "", date, source))
+    return QueryResults(query, tuple(items), note if isinstance(note, str) else None)
+
+
+# The short cut. It reads one block whose results are all of the commonest shape, puts the JSON
+# together with DEL in place of each quote of its own, and escapes the whole once at the end: DEL
+# is what JSON never escapes. Escaping each piece, or building objects, takes about twice as long.
+
+_PLAIN_HEAD = re.compile(
+    r"A Google search for '(.*)' found ([0-9]{1,3}) results?:\n\n## Web Results"
+)
+# The number is read with the second line break before it, which only the first result lacks.
+_PLAIN_ENTRY = re.compile(r"\n(\n?[0-9]+)\. \[(.*)\]\((.*)\)(?:\nDate published: (.*))?\n\n")
+_PLAIN_MOST_RESULTS = 100
+_PLAIN_NUMBERS = tuple(
+    [str(first), *(f"\n{number}" for number in range(first + 1, first + _PLAIN_MOST_RESULTS))]
+    for first in (0, 1)
+)
+_DEL = "\x7f"
+_OPEN_BLOCK, _OPEN_LIST, _OPEN_ITEM, _URL, _SNIPPET, _DATE, _CLOSE_ITEM = (
+    part.replace('"', _DEL)
+    for part in (
+        '{"query": "',
+        '", "web_page_info_list": [',
+        '{"title": "',
+        '", "url": "',
+        '", "snippet": "',
+        '", "date": "',
+        '"}',
+    )
+)
+
+
+def _plain_block_json(block: str, dates: bool, join_snippet_lines: bool) -> str | None:
+    """The JSON of one block, or None if it is not plain.
+
+    Each `](` of a plain block belongs to a result's own line, so no line of a snippet can be
+    taken for a result and no link can be parted in two ways.
+    """
+    head, *parts = _PLAIN_ENTRY.split(block)
+    count = len(parts) // 5
+    match = _PLAIN_HEAD.fullmatch(head)
+    if (
+        match is None
+        or int(match[2]) != count
+        or count > _PLAIN_MOST_RESULTS
+        or block.count("](") != count
+        or parts[0::5] not in (_PLAIN_NUMBERS[0][:count], _PLAIN_NUMBERS[1][:count])
+        or _DEL in block
+        or block.endswith("\n=======")
+    ):
+        return None
+    snippets: Iterable[str] = map(_join_lines, parts[4::5]) if join_snippet_lines else parts[4::5]
+    written_dates: Iterable[str | None] = parts[3::5] if dates else repeat(None)
+    items = ", ".join(
+        [
+            f"{_OPEN_ITEM}{title}{_URL}{url}{_SNIPPET}{snippet}{_CLOSE_ITEM}"
+            if date is None
+            else f"{_OPEN_ITEM}{title}{_URL}{url}{_SNIPPET}{snippet}{_DATE}{date}{_CLOSE_ITEM}"
+            for title, url, date, snippet in zip(
+                parts[1::5], parts[2::5], written_dates, snippets, strict=False
+            )
+        ]
+    )
+    try:
+        escaped = orjson.dumps(f"{_OPEN_BLOCK}{match[1]}{_OPEN_LIST}{items}]}}")
+    except TypeError:  # a lone surrogate
+        return None
+    return escaped[1:-1].replace(b"\x7f", b'"').decode()
