@@ -6,7 +6,7 @@ from collections.abc import Collection
 from typing import Literal
 
 from trajcurate.curate.step import Editor, TextEdit
-from trajcurate.schemas.trajectory import AssistantMessage, Loose, Message
+from trajcurate.schemas.trajectory import AssistantMessage, Block, Loose, Message
 from trajcurate.schemas.wire import ResponseBlock, pair_responses
 
 Removed = Literal["turn", "calls", "nothing"]
@@ -45,10 +45,7 @@ def remove_calls(
         _remove_responses(editor, index + 1, responses.blocks, numbers, reason, turn)
     editor.replace_text(
         index,
-        [
-            _without_block(message, calls[number].start, calls[number].end, reason)
-            for number in numbers
-        ],
+        _without_blocks(message, {calls[number].start for number in numbers}, reason),
         turn=turn,
     )
     return "calls"
@@ -61,22 +58,30 @@ def _reply(editor: Editor, index: int) -> Message | None:
     return None if isinstance(following, AssistantMessage) else following
 
 
-def _without_block(message: AssistantMessage, start: int, end: int, reason: str) -> TextEdit:
-    """Remove a block with the white space before it; the first one with the space behind it."""
+def _without_blocks(
+    message: AssistantMessage, removed_starts: Collection[int], reason: str
+) -> list[TextEdit]:
+    """Remove blocks, each with the white space before it; with the space behind it as long as
+    nothing that is kept stands before. So no space is removed with two blocks.
+    """
+    changes = []
+    is_after_kept = False
     blocks = message.blocks
-    at = next(i for i, block in enumerate(blocks) if block.start == start and block.end == end)
-    before = blocks[at - 1] if at > 0 else None
-    behind = blocks[at + 1] if at + 1 < len(blocks) else None
-    is_first = at == 0 or (at == 1 and isinstance(before, Loose))
-    if is_first and isinstance(behind, Loose) and _is_space(message, behind):
-        return TextEdit(start, behind.end, "", reason)
-    if not is_first and isinstance(before, Loose) and _is_space(message, before):
-        return TextEdit(before.start, end, "", reason)
-    return TextEdit(start, end, "", reason)
+    for at, block in enumerate(blocks):
+        if block.start not in removed_starts or isinstance(block, Loose):
+            is_after_kept = is_after_kept or not _is_space(message, block)
+            continue
+        start, end = block.start, block.end
+        if is_after_kept and _is_space(message, blocks[at - 1]):
+            start = blocks[at - 1].start
+        elif not is_after_kept and at + 1 < len(blocks) and _is_space(message, blocks[at + 1]):
+            end = blocks[at + 1].end
+        changes.append(TextEdit(start, end, "", reason))
+    return changes
 
 
-def _is_space(message: AssistantMessage, block: Loose) -> bool:
-    return not message.content[block.start : block.end].strip()
+def _is_space(message: AssistantMessage, block: Block) -> bool:
+    return isinstance(block, Loose) and not message.content[block.start : block.end].strip()
 
 
 def _remove_responses(
@@ -89,14 +94,14 @@ def _remove_responses(
 ) -> None:
     """Remove response blocks, each with the line break that joins it to its neighbour."""
     content = editor.messages[index].content
-    removed = sorted(set(numbers))
+    removed = set(numbers)
     if len(removed) == len(blocks) and blocks[-1].end == len(content):
         editor.remove(index, reason)
         return
     last_kept = len(blocks) if blocks[-1].end < len(content) else -1
     last_kept = max([last_kept, *(n for n in range(len(blocks)) if n not in removed)])
     changes = []
-    for number in removed:
+    for number in sorted(removed):
         block = blocks[number]
         if number < last_kept:
             changes.append(TextEdit(block.start, block.end + 1, "", reason))
