@@ -12,7 +12,8 @@ from trajcurate.curate.adapt.detect import ADAPTERS
 from trajcurate.curate.adapt.trajectory import is_copy, to_trajectory
 from trajcurate.curate.collect_inputs import collect_inputs
 from trajcurate.curate.errors import UnreadableFile
-from trajcurate.curate.pipeline import Pipeline, load_pipeline
+from trajcurate.curate.load_pipeline import load_pipeline
+from trajcurate.curate.pipeline import Pipeline
 from trajcurate.curate.read.raw_row import RawRow, UnreadableRow
 from trajcurate.curate.read.rows import read_slice
 from trajcurate.curate.step import Keep

@@ -58,7 +58,7 @@ def collect_inputs(pipeline: Pipeline, inputs: Sequence[str]) -> Collected:
         only = known.pop() if len(known) == 1 else None
         told = {path: name or only for path, name in formats.items()}
         files += [(number, file, told[file.path]) for file in readable]
-        for unit in plan_units(readable):
+        for unit in plan_units(readable, pipeline.input.unit_size):
             paths = {part.file.path for part in unit.slices}
             units.append((number, unit, {p: n for p in sorted(paths) if (n := told[p])}))
     if problems or not (files or unreadable):

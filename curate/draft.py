@@ -66,10 +66,8 @@ class Draft(Editor):
         """The outcome for a row whose message `index` is not understood, as it was at the start."""
         source, content = self.sources[index], self.messages[index].content
         where = "$.messages" if source.place is None else f"$.messages[{source.place}]"
-        excerpt = content[:_EXCERPT_LENGTH].encode("utf-8", "replace").decode()
-        return Quarantine(
-            reason, where, {"role": source.role[:_EXCERPT_LENGTH], "content": excerpt}
-        )
+        excerpt = {"role": source.role[:_EXCERPT_LENGTH], "content": content[:_EXCERPT_LENGTH]}
+        return Quarantine(reason, where, excerpt)
 
     def _count_to(self, index: int) -> int:
         while self._counted_to < index:

@@ -14,7 +14,8 @@ from typing import Any
 import orjson
 
 from trajcurate.curate.identity import canonical_json, checksum
-from trajcurate.curate.pipeline import Pipeline, Source, pipeline_from_resolved
+from trajcurate.curate.load_pipeline import pipeline_from_resolved
+from trajcurate.curate.pipeline import Pipeline, Source
 from trajcurate.curate.read.discover import InputFile
 from trajcurate.curate.read.units import Slice, Unit
 

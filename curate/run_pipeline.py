@@ -25,6 +25,7 @@ from trajcurate.curate.errors import CurateError, OutputInUse, TaskFailed
 from trajcurate.curate.identity import canonical_json, checksum
 from trajcurate.curate.job import Job, SourceUnit, save_job, unit_key
 from trajcurate.curate.layout import Layout, lay_out, read_keys
+from trajcurate.curate.load_pipeline import load_pipeline
 from trajcurate.curate.manifest import (
     FORMAT_VERSION,
     code_version,
@@ -42,7 +43,7 @@ from trajcurate.curate.output_folder import (
     publish,
     remove_work,
 )
-from trajcurate.curate.pipeline import Pipeline, PipelineError, Problem, load_pipeline
+from trajcurate.curate.pipeline import Pipeline, PipelineError, Problem
 from trajcurate.curate.read.storage import checksum_file
 from trajcurate.curate.run_page import write_pages
 from trajcurate.curate.write_output import (

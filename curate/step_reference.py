@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from trajcurate.curate.errors import CurateError
-from trajcurate.curate.pipeline import find_step, step_names
+from trajcurate.curate.find_step import find_step, step_names
 from trajcurate.curate.step import RejectingStep
 
 
