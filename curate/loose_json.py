@@ -180,6 +180,7 @@ class _Reader:
         self.awaits = _Await.VALUE
         self.last_end = start  # where the last complete value ends
         self.is_split = False  # an array was closed in the middle of the text
+        self.is_tail = False  # nothing but closing brackets is left
         self.comment_with_apostrophe: int | None = None
         self.is_python_text = self.has_python_escape = False
         self.doubt: int | None = None
@@ -340,7 +341,8 @@ class _Reader:
         Where nothing but closing brackets is left, every way to make them fit gives the same
         call. Anywhere else it does not.
         """
-        if self.is_split or _TAIL.match(self.text, self.at) is None:
+        self.is_tail = self.is_tail or _TAIL.match(self.text, self.at) is not None
+        if self.is_split or not self.is_tail:
             raise Refusal("call_brackets_mismatched", self.at)
         if all(_CLOSER_OF[frame.bracket] != closer for frame in self.stack):
             self._edit(self.at, self.at + 1, "", "call_brace_surplus")

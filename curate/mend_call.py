@@ -79,9 +79,9 @@ def _mend(body: str, schemas: Schemas, encodings: int) -> Mended:
 
 
 _BLANKS = re.compile(BLANK)
-_FENCE_OPEN = re.compile(r"(?:```+|~~~+)[\w+.-]*+[ \t]*+\r?\n?")
-_FENCE_BEFORE = re.compile(rf"(?:```+|~~~+)[\w+.-]*+{BLANK}\Z")
-_FENCE = re.compile(r"```+|~~~+")
+_FENCE = re.compile(r"`{3,}+|~{3,}+")
+_FENCE_OPEN = re.compile(rf"(?:{_FENCE.pattern})[\w+.-]*+[ \t]*+\r?\n?")
+_FENCE_BEFORE = re.compile(rf"(?<![`~])(?:{_FENCE.pattern})[\w+.-]*+{BLANK}\Z")
 _OPENER = re.compile(r"[{\[｛［]")
 _CLOSERS = re.compile(r"[\]}］｝]++")
 _STRAY_COMMA = re.compile(rf"[,，;]{BLANK}(?=\Z|[\]}}］｝]|```|<code>)")

@@ -19,6 +19,7 @@ Options = TypeVar("Options", bound=BaseModel)
 def read_options(
     model: type[Options], value: Any, where: str, problems: list[Problem]
 ) -> Options | None:
+    """The options of a model; None, with the mistakes noted, if they do not fit."""
     if value is not None and not isinstance(value, dict):
         problems.append(Problem("not a mapping of options", where))
         return None
@@ -46,6 +47,7 @@ def _option_problems(error: ValidationError, model: type[BaseModel], where: str)
 
 
 def load_tools(value: Any, where: str, base: Path, problems: list[Problem]) -> ToolSet | None:
+    """A tool set: the name of a shipped one, a file, or tools by name."""
     if isinstance(value, str):
         declared = shipped_or_file("tools", ".yaml", value, where, base, problems)
         if declared is None:
@@ -84,6 +86,7 @@ def _with_schema_file(spec: Any, base: Path) -> Any:
 
 
 def load_prompt(value: Any, where: str, base: Path, problems: list[Problem]) -> str:
+    """The text of a prompt: the name of a shipped one, or a file."""
     if isinstance(value, dict) and isinstance(value.get("text"), str):
         return str(value["text"])
     if not isinstance(value, str):
@@ -95,6 +98,7 @@ def load_prompt(value: Any, where: str, base: Path, problems: list[Problem]) -> 
 def shipped_or_file(
     folder: str, suffix: str, name: str, where: str, base: Path, problems: list[Problem]
 ) -> str | None:
+    """The text of a shipped file by its name, or of any file by its path."""
     shipped = files("trajcurate.pipelines") / folder
     names = [e.name.removesuffix(suffix) for e in shipped.iterdir() if e.name.endswith(suffix)]
     if name in names:
@@ -112,4 +116,5 @@ def shipped_or_file(
 
 
 def dump_tools(tools: ToolSet) -> dict[str, Any]:
+    """A tool set as plain data, as `load_tools` reads it."""
     return {name: spec.model_dump(mode="json", by_alias=True) for name, spec in tools.tools.items()}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Iterable
 from typing import Any
 
@@ -12,13 +13,18 @@ from trajcurate.curate.pipeline import Problem, labels_of
 
 
 class StrictLoader(yaml.SafeLoader):
-    """YAML without repeated keys and without dates: `2026-03-01` stays the text it is."""
+    """YAML without repeated keys, dates and words for booleans.
+
+    `2026-03-01` and `off` stay the text they are.
+    """
 
 
+_TIMESTAMP, _BOOLEAN = "tag:yaml.org,2002:timestamp", "tag:yaml.org,2002:bool"
 StrictLoader.yaml_implicit_resolvers = {
-    first: [(tag, pattern) for tag, pattern in resolvers if tag != "tag:yaml.org,2002:timestamp"]
+    first: [(tag, pattern) for tag, pattern in resolvers if tag not in (_TIMESTAMP, _BOOLEAN)]
     for first, resolvers in yaml.SafeLoader.yaml_implicit_resolvers.items()
 }
+StrictLoader.add_implicit_resolver(_BOOLEAN, re.compile("^(?:true|false)$"), ["t", "f"])
 
 
 def _construct_mapping(loader: StrictLoader, node: yaml.MappingNode) -> dict[Any, Any]:
@@ -35,6 +41,7 @@ StrictLoader.add_constructor("tag:yaml.org,2002:map", _construct_mapping)
 
 
 def yaml_problem(error: yaml.YAMLError) -> Problem:
+    """What the YAML reader found, with its line."""
     mark = getattr(error, "problem_mark", None)
     what = getattr(error, "problem", None) or "not YAML"
     where = f"line {mark.line + 1} column {mark.column + 1}" if mark else "$"
@@ -92,6 +99,7 @@ def _set_step_option(
 
 
 def entry_name(entry: Any) -> str | None:
+    """The step that an entry of `steps:` names; None if it is not one step."""
     if isinstance(entry, str):
         return entry
     if isinstance(entry, dict) and len(entry) == 1:
@@ -101,6 +109,7 @@ def entry_name(entry: Any) -> str | None:
 
 
 def nearest(name: str, known: Iterable[str], intro: str = "it takes") -> str:
+    """A hint: the known name that was probably meant, or all of them."""
     known = list(known)
     close = difflib.get_close_matches(name, known, 1)
     if close:

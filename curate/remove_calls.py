@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from typing import Literal
 
 from trajcurate.curate.step import Editor, TextEdit
@@ -49,6 +49,11 @@ def remove_calls(
         turn=turn,
     )
     return "calls"
+
+
+def has_calls(messages: Iterable[Message]) -> bool:
+    """Whether any message calls a tool, soundly or not."""
+    return any(isinstance(message, AssistantMessage) and message.calls for message in messages)
 
 
 def _reply(editor: Editor, index: int) -> Message | None:

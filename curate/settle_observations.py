@@ -186,10 +186,12 @@ def _read_wrapped(
 def _untagged(content: str, kind: _Kind) -> _Reply:
     reason = "order_to_answer" if kind is _Kind.ORDER else "response_untagged"
     end = len(content)
-    changes = (
+    changes: tuple[TextEdit, ...] = (
         TextEdit(0, 0, f"{RESPONSE_OPEN}\n", reason),
         TextEdit(end, end, f"\n{RESPONSE_CLOSE}", reason),
     )
+    if not content:
+        changes = (TextEdit(0, 0, wrap_response(""), reason),)
     return _Reply(kind, wrap_response(content), changes)
 
 

@@ -60,7 +60,7 @@ def find_tags(text: str, pattern: re.Pattern[str]) -> list[Tag]:
     ]
 
 
-_CLOSE_LOOKAHEAD = 64  # closing tags looked at for the one that ends a malformed call
+_CLOSE_LOOKAHEAD = 8  # closing tags looked at for the one that ends a malformed call
 _RUN_LOOKBACK = 64  # opening tags looked at for the run of calls that ends a message
 
 
@@ -73,7 +73,7 @@ class AssistantReader:
         self._keep_tags(find_tags(text, pattern))
         # Failed JSON reads may each cost the length of the text: bound their sum, so that hostile
         # text costs linear time. A sound message never comes near the bound.
-        self.failed_read_budget = 8 * len(text) + 1_000_000
+        self.failed_read_budget = 16 * len(text) + 1_000_000
         self.defects: list[Defect] = []
 
     def read(self) -> AssistantMessage:
@@ -101,6 +101,8 @@ class AssistantReader:
         self.tags = tags
         self.starts = [tag.start for tag in tags]
         self.answer_tags = [i for i, t in enumerate(tags) if t.name in (ANSWER_OPEN, ANSWER_CLOSE)]
+        openings = [i for i in self.answer_tags if tags[i].name == ANSWER_OPEN]
+        self.last_answer_opening = openings[-1] if openings else -1
         self.code_ends = [
             i
             for i, (tag, following) in enumerate(pairwise(tags))
@@ -174,7 +176,8 @@ class AssistantReader:
             return True
         following = self.tags[index + 1]
         if following.name == CALL_CLOSE:
-            return self._is_call_json(self.tags[index].end, following.start)
+            # The closing tag of a call whose opening tag is not there.
+            return self._end_of_bare_call(self.tags[index].end) == following.start
         if following.name == THINK_CLOSE:
             # A stray closer behind the end of thinking; one of the two is chosen elsewhere.
             return not self.text[self.tags[index].end : following.start].strip() or index == 0
@@ -223,15 +226,8 @@ class AssistantReader:
         return self._message(lead_end, thought_start, end, end, blocks)
 
     def _start_of_final_calls(self, thought_start: int) -> int | None:
-        """Where the run of complete calls begins that ends the message; None without one.
-
-        A stray `</think>` behind the run does not hide it.
-        """
+        """Where the run of complete calls begins that ends the message; None without one."""
         end = self.limit
-        while end > 0 and self.text[end - 1] in " \t\n\r":
-            end -= 1
-        if self.tags and self.tags[-1].name == THINK_CLOSE and self.tags[-1].end == end:
-            end = self.tags[-1].start
         run_start, tries = None, 0
         for index in range(len(self.tags) - 1, -1, -1):
             tag = self.tags[index]
@@ -256,14 +252,19 @@ class AssistantReader:
         while index < len(self.tags):
             tag = self.tags[index]
             block: Block | None = None
-            if tag.name == CALL_OPEN and not self._is_doubled(index) and not has_answer:
+            if tag.name == CALL_OPEN and not self._is_doubled(index):
                 block = self._read_call(index)
+                # Behind the answer only a sound call is one; anything else is text.
+                if has_answer and not isinstance(block, ToolCall):
+                    block = None
             elif tag.name == ANSWER_OPEN and not has_answer:
                 block = self._read_answer(index)
                 has_answer = block is not None
             if block is None:
                 index += 1
                 continue
+            if not isinstance(block, Answer):
+                self._note_case(tag, self._closing_tag(block))
             if tag.start > position:
                 blocks.append(Loose(position, tag.start))
             blocks.append(block)
@@ -271,6 +272,10 @@ class AssistantReader:
         if position < self.limit:
             blocks.append(Loose(position, self.limit))
         return blocks
+
+    def _closing_tag(self, block: Block) -> Tag | None:
+        tag = self._tag_at(block.end - len(CALL_CLOSE))
+        return tag if tag is not None and tag.name == CALL_CLOSE else None
 
     def _is_doubled(self, index: int) -> bool:
         """Whether an opening call tag is followed by nothing but another one."""
@@ -293,7 +298,6 @@ class AssistantReader:
                     code = _code_text(self.text[close + len(CODE_OPEN) : code_end])
             if closing is not None and closing.name == CALL_CLOSE:
                 if reason is None:
-                    self._note_case(opening, closing)
                     return ToolCall(
                         opening.start,
                         closing.end,
@@ -325,6 +329,12 @@ class AssistantReader:
         first: Tag | None = None
         for candidate in range(index + 1, min(len(self.tags), index + 1 + _CLOSE_LOOKAHEAD)):
             tag = self.tags[candidate]
+            if self._starts_block(tag) and self._starts_line(candidate):
+                if first is None:
+                    return MalformedCall(
+                        opening.start, tag.start, opening.end, tag.start, reason, at, False
+                    )
+                break
             if tag.name != CALL_CLOSE:
                 continue
             first = first or tag
@@ -365,16 +375,10 @@ class AssistantReader:
         if following.name == ANSWER_OPEN:
             return None
         is_empty = not self.text[opening.end : following.start].strip()
-        if is_empty and index < self._last_answer_opening():
+        if is_empty and index < self.last_answer_opening:
             return None
         self._note_case(opening, following)
         return Answer(opening.start, following.end, opening.end, following.start)
-
-    def _last_answer_opening(self) -> int:
-        for index in reversed(self.answer_tags):
-            if self.tags[index].name == ANSWER_OPEN:
-                return index
-        return -1
 
     def _try_json(self, start: int) -> tuple[Any, int, str | None, int]:
         """The JSON object at `start` and its end, or the reason why there is none and where."""
@@ -382,99 +386,114 @@ class AssistantReader:
             if start >= self.limit or self.text.startswith(CALL_CLOSE, start):
                 return None, start, "call_empty", start
             return None, start, "call_not_json", start
-        if self.failed_read_budget <= 0:
-            return None, start, "call_not_json", start
+        inner = skip_space(self.text, start + 1)
+        if self.failed_read_budget <= 0 or not self.text.startswith(('"', "}"), inner):
+            return None, start, "call_not_json", inner
         try:
             value, end = decode_json(self.text, start)
         except RepeatedKeyError:
             self.failed_read_budget -= len(self.text)
             return None, start, "call_key_repeated", start
         except ValueError as error:
-            self.failed_read_budget -= len(self.text)
-            return None, start, "call_not_json", getattr(error, "pos", start)
+            at = getattr(error, "pos", self.limit)
+            # A string without an end was read to the end of the text; and the error counts the
+            # lines before it, from the start of the text.
+            is_far = str(error).startswith("Unterminated")
+            self.failed_read_budget -= len(self.text) if is_far else at
+            return None, start, "call_not_json", min(at, self.limit)
         return value, end, None, start
-
-    def _is_call_json(self, start: int, end: int) -> bool:
-        """Whether the text between is one strict call that lacks its opening tag."""
-        begin = skip_space(self.text, start)
-        value, stop, reason, _ = self._try_json(begin)
-        return reason is None and skip_space(self.text, stop) == end and call_defect(value) is None
 
     # What is wrong with them.
 
     def _judge_blocks(self, body: int, blocks: list[Block]) -> None:
         main = [i for i, block in enumerate(blocks) if not isinstance(block, Loose)]
-        kinds = {type(blocks[i]) for i in main}
-        if Answer in kinds and len(kinds) > 1:
-            self.defects.append(Defect("call_and_answer", blocks[main[0]].start, self.limit))
+        answer_at = next((i for i in main if isinstance(blocks[i], Answer)), None)
+        if answer_at is not None:
+            if len(main) > 1:
+                self.defects.append(Defect("call_and_answer", blocks[main[0]].start, self.limit))
+            self._note_second_answer(blocks[answer_at:])
         for index, block in enumerate(blocks):
             if isinstance(block, MalformedCall):
                 self.defects.append(Defect(block.reason, block.start, block.end))
             elif isinstance(block, Answer):
                 if not self.text[block.text_start : block.text_end].strip():
                     self.defects.append(Defect("answer_empty", block.start, block.end))
-            elif isinstance(block, Loose):
-                self._judge_loose(block, main, index, blocks)
+            elif isinstance(block, Loose) and self.text[block.start : block.end].strip():
+                is_call = answer_at is None and self._is_bare_call(block)
+                if not is_call:
+                    self._judge_text(block, main, index, blocks)
         if not main and not any(
             d.reason in ("call_untagged", "call_unopened") for d in self.defects
         ):
-            reason = "call_missing" if body < self.limit or self.text else "message_empty"
+            reason = "call_missing" if self.text.strip() else "message_empty"
             self.defects.append(Defect(reason, self.limit, self.limit))
 
-    def _judge_loose(self, block: Loose, main: list[int], index: int, blocks: list[Block]) -> None:
-        text = self.text[block.start : block.end]
-        if not text.strip():
-            return
-        if not main and self._is_bare_call(block):
-            return
-        follows = bool(main) and index > main[-1]
-        last = blocks[main[-1]] if main else None
-        if follows and isinstance(last, Answer):
-            self._note_second_answer(last, block)
+    def _judge_text(self, block: Loose, main: list[int], index: int, blocks: list[Block]) -> None:
         for tag in self._tags_between(block.start, block.end):
             self.defects.append(Defect("tag_stray", tag.start, tag.end))
-        if not without_tags(text).strip():
+        if not without_tags(self.text[block.start : block.end]).strip():
             return
         if not main:
             reason = "text_without_call"
-        elif not follows:
-            reason = (
-                "text_before_call"
-                if isinstance(last, ToolCall | MalformedCall)
-                else ("text_before_answer")
-            )
         else:
-            reason = "text_after_answer" if isinstance(last, Answer) else "text_after_call"
+            where = "after" if index > main[-1] else "before"
+            kind = "answer" if isinstance(blocks[main[-1]], Answer) else "call"
+            reason = f"text_{where}_{kind}"
         self.defects.append(Defect(reason, block.start, block.end))
 
     def _is_bare_call(self, block: Loose) -> bool:
         """Note a call whose tags, or whose opening tag, are not there."""
-        closing = next(iter(self._tags_between(block.start, block.end)), None)
-        if closing is None:
-            if self._is_call_json(block.start, block.end) or (
-                skip_space(self.text, block.start) < self.limit
-                and self._is_call_json(block.start, self.limit)
-            ):
-                self.defects.append(Defect("call_untagged", block.start, block.end))
-                return True
+        end = self._end_of_bare_call(block.start)
+        if end is None or end > block.end:
             return False
-        if closing.name == CALL_CLOSE and self._is_call_json(block.start, closing.start):
+        closing = self._tag_at(end)
+        if closing is not None and closing.name == CALL_CLOSE:
             self.defects.append(Defect("call_unopened", block.start, closing.end))
+            return True
+        if end == block.end:
+            self.defects.append(Defect("call_untagged", block.start, block.end))
             return True
         return False
 
-    def _note_second_answer(self, answer: Answer, rest: Loose) -> None:
-        chosen = self.text[answer.text_start : answer.text_end].strip()
+    def _end_of_bare_call(self, start: int) -> int | None:
+        """The end of the strict call without tags that stands here, white space included."""
+        value, end, reason, _ = self._try_json(skip_space(self.text, start))
+        if reason is not None or call_defect(value) is not None:
+            return None
+        return skip_space(self.text, end)
+
+    def _note_second_answer(self, blocks: list[Block]) -> None:
+        """Note another answer than that of the first block, in the text behind it."""
+        first = blocks[0]
+        assert isinstance(first, Answer)
+        chosen = self.text[first.text_start : first.text_end].strip()
         opening: Tag | None = None
-        for tag in self._tags_between(rest.start, self.limit):
-            if tag.name == ANSWER_OPEN:
-                opening = tag
-            elif tag.name == ANSWER_CLOSE and opening is not None:
-                other = self.text[opening.end : tag.start].strip()
-                if other and other != chosen:
-                    self.defects.append(Defect("two_answers", opening.start, tag.end))
-                    return
-                opening = None
+        for block in blocks[1:]:
+            if not isinstance(block, Loose):
+                continue
+            for tag in self._tags_between(block.start, block.end):
+                if tag.name == ANSWER_OPEN:
+                    opening = tag
+                elif tag.name == ANSWER_CLOSE and opening is not None:
+                    if self._is_other_answer(chosen, opening.end, tag.start):
+                        self.defects.append(Defect("two_answers", opening.start, tag.end))
+                        return
+                    opening = None
+        # An unclosed one runs to the end; in the middle of a line the tag is only mentioned.
+        if (
+            opening is not None
+            and self._starts_line(self._tag_index_from(opening.start))
+            and self._is_other_answer(chosen, opening.end, self.limit)
+        ):
+            self.defects.append(Defect("two_answers", opening.start, self.limit))
+
+    def _is_other_answer(self, chosen: str, start: int, end: int) -> bool:
+        return self.text[start:end].strip() not in ("", chosen)
+
+    def _starts_line(self, index: int) -> bool:
+        """Whether nothing stands before this tag on its line, or between it and the tag before."""
+        start = self.tags[index - 1].end if index else 0
+        return not self.text[start : self.tags[index].start].rpartition("\n")[2].strip()
 
     def _note_case(self, *tags: Tag | None) -> None:
         for tag in tags:

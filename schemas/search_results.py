@@ -1,4 +1,4 @@
-"""Search observations: the text a search tool returned, and its structured form.
+r"""Search observations: the text a search tool returned, and its structured form.
 
 The text has a block for each query, and a line `=======` between two blocks::
 
@@ -21,7 +21,7 @@ failed leaves one line in place of its block. The structured form is a JSON list
 The text form escapes nothing: a title may hold brackets, a snippet may hold a numbered list, a
 line `=======` or the words of a block head. So nothing is guessed. Numbers, blank lines and the
 count in the block head decide what is a result; a text that still reads in two ways, or that has
-a line which fits nothing, is not read at all. Only `\\n` breaks a line.
+a line which fits nothing, is not read at all. Only `\n` breaks a line.
 """
 
 from __future__ import annotations
@@ -54,9 +54,9 @@ class QueryResults(NamedTuple):
 
 
 def read_search_text(text: str) -> list[QueryResults] | None:
-    """Read the text form, without its `<tool_response>` tags.
+    r"""Read the text form, without its `<tool_response>` tags.
 
-    Line ends may be `\\r\\n` if all of them are. A failed query has no items and its line as
+    Line ends may be `\r\n` if all of them are. A failed query has no items and its line as
     `note`; the query is empty where the line does not name it.
 
     Returns:
@@ -103,9 +103,9 @@ def restructure_search_text(
     Returns:
         The JSON text, or None where `read_search_text` gives None.
     """
-    segments = _segments(text) if "\n=======" in text else [text]
+    first, *later = _SEPARATOR.split(text) if "\n=======" in text else [text]
     written = []
-    for segment in segments:
+    for segment in [first, *(piece[1:] for piece in later)]:
         block_json = _plain_block_json(segment, dates, join_snippet_lines)
         if block_json is None:
             blocks = read_search_text(text)
@@ -144,6 +144,7 @@ def is_structured(text: str) -> bool:
 
 _STRUCTURED_START = re.compile(r'\s*\[\s*\{\s*"(?:query|web_page_info_list)"\s*:')
 
+# The line break after it is left to the text that follows.
 _SEPARATOR = re.compile(r"\n=======(?=\n|\Z)")
 
 _BLOCK_HEAD = re.compile(
@@ -165,7 +166,7 @@ _LINK_MIDDLE = re.compile(r"\]\(")
 _LINK_MIDDLE_AND_SCHEME = re.compile(r"\]\((?=[A-Za-z][A-Za-z0-9+.-]{0,15}://)")
 
 _Entry: TypeAlias = re.Match[str]
-# The last entry of a chain and the chain before it.
+# Entries of rising numbers: the last one, and the chain before it.
 _Chain: TypeAlias = "tuple[_Entry, _Chain | None]"
 
 
@@ -182,18 +183,15 @@ def _read_blocks(text: str) -> list[QueryResults] | None:
 
 def _block_texts(text: str) -> list[str]:
     """Cut at the separators that a block or a failed query follows; others are snippet text."""
-    runs: list[list[str]] = []
-    for segment in _segments(text):
-        if not runs or _BLOCK_HEAD.match(segment) or _FAILURE_HEAD.match(segment):
+    first, *later = _SEPARATOR.split(text)
+    runs = [[first]]
+    for piece in later:
+        segment = piece[1:]
+        if _BLOCK_HEAD.match(segment) or _FAILURE_HEAD.match(segment):
             runs.append([segment])
         else:
-            runs[-1].append(segment)
-    return ["\n=======\n".join(run) for run in runs]
-
-
-def _segments(text: str) -> list[str]:
-    first, *later = _SEPARATOR.split(text)
-    return [first, *(segment[1:] for segment in later)]
+            runs[-1].append(piece)
+    return ["\n=======".join(run) for run in runs]
 
 
 def _read_failure(text: str) -> QueryResults | None:
@@ -221,19 +219,20 @@ def _read_block(text: str, head: re.Match[str]) -> QueryResults | None:
 
 
 def _read_items(body: str, count: int) -> tuple[Item, ...] | None:
-    entries = [
+    lines = [
         entry
         for entry in _ENTRY.finditer(body)
         if "](" in entry[2] and (entry.start() == 0 or body.startswith("\n\n", entry.start() - 2))
     ]
-    if not entries or entries[0].start() != 0 or int(entries[0][1]) > 1:
+    # Some agents write the snippet on the next line; that form counts only where no other reads.
+    spaced = [entry for entry in lines if body[entry.end() : entry.end() + 2] in ("", "\n", "\n\n")]
+    choices = _ways_to_number(spaced, count) or _ways_to_number(lines, count)
+    if len(choices) != 1:
         return None
-    chosen = _only_chain(entries, count)
-    if chosen is None:
-        return None
-    ends = [later.start() - 2 for later in chosen[1:]] + [len(body)]
+    (entries,) = choices
+    ends = [later.start() - 2 for later in entries[1:]] + [len(body)]
     items = []
-    for entry, end in zip(chosen, ends, strict=True):
+    for entry, end in zip(entries, ends):
         item = _read_item(entry, body[entry.end() : end])
         if item is None:
             return None
@@ -241,31 +240,36 @@ def _read_items(body: str, count: int) -> tuple[Item, ...] | None:
     return tuple(items)
 
 
-def _only_chain(entries: Sequence[_Entry], count: int) -> list[_Entry] | None:
-    """Choose `count` entries of rising numbers, the first included, if that goes in one way only.
+def _ways_to_number(lines: Sequence[_Entry], count: int) -> list[list[_Entry]]:
+    """Choose `count` entry lines with consecutive numbers, from the start of the body on.
 
-    An entry straight after another belongs to that one's snippet, because a result without a
-    snippet still ends in a line break before the blank line that divides the two.
+    A line straight after a chosen one is its snippet, because a result without a snippet still
+    ends in a line break before the blank line that divides two results.
+
+    Returns:
+        The choices, at most two: the second only says that it is not the only one.
     """
-    first_number = int(entries[0][1])
-    # By number of the last entry. Two chains are enough to know that there is a choice.
-    chains: dict[int, list[_Chain]] = {first_number: [(entries[0], None)]}
-    for entry in entries[1:]:
-        number = int(entry[1])
+    if not lines or lines[0].start() != 0 or int(lines[0][1]) > 1:
+        return []
+    first_number = int(lines[0][1])
+    chains: dict[int, list[_Chain]] = {first_number: [(lines[0], None)]}  # by last number
+    for line in lines[1:]:
+        number = int(line[1])
         for chain in chains.get(number - 1, ()):
-            if entry.start() != chain[0].end() + 2:
+            if line.start() != chain[0].end() + 2:
                 reached = chains.setdefault(number, [])
                 if len(reached) < 2:
-                    reached.append((entry, chain))
-    complete = chains.get(first_number + count - 1, ())
-    if len(complete) != 1:
-        return None
-    chosen = []
-    link: _Chain | None = complete[0]
+                    reached.append((line, chain))
+    return [_unrolled(chain) for chain in chains.get(first_number + count - 1, ())]
+
+
+def _unrolled(chain: _Chain) -> list[_Entry]:
+    entries = []
+    link: _Chain | None = chain
     while link is not None:
         entry, link = link
-        chosen.append(entry)
-    return chosen[::-1]
+        entries.append(entry)
+    return entries[::-1]
 
 
 def _read_item(entry: _Entry, rest: str) -> Item | None:
@@ -334,29 +338,27 @@ def _block_from_json(entry: object) -> QueryResults | None:
     for result in results:
         if not isinstance(result, dict):
             return None
-        title, url, snippet, date, source = (result.get(name) for name in Item._fields)
-        if not all(value is None or isinstance(value, str) for value in result.values()):
+        values = [result.get(name) for name in Item._fields]
+        if not all(value is None or isinstance(value, str) for value in values):
             return None
+        title, url, snippet, date, source = values
         items.append(Item(title or "", url or "", snippet or "", date, source))
     return QueryResults(query, tuple(items), note if isinstance(note, str) else None)
 
 
 # The short cut. It reads one block whose results are all of the commonest shape, puts the JSON
 # together with DEL in place of each quote of its own, and escapes the whole once at the end: DEL
-# is what JSON never escapes. Escaping each piece, or building objects, takes about twice as long.
+# is what JSON never escapes. Reading into objects and writing those takes three times as long.
 
 _PLAIN_HEAD = re.compile(
     r"A Google search for '(.*)' found ([0-9]{1,3}) results?:\n\n## Web Results"
 )
 # The number is read with the second line break before it, which only the first result lacks.
-_PLAIN_ENTRY = re.compile(r"\n(\n?[0-9]+)\. \[(.*)\]\((.*)\)(?:\nDate published: (.*))?\n\n")
-_PLAIN_MOST_RESULTS = 100
-_PLAIN_NUMBERS = tuple(
-    [str(first), *(f"\n{number}" for number in range(first + 1, first + _PLAIN_MOST_RESULTS))]
-    for first in (0, 1)
-)
+_PLAIN_ENTRY = re.compile(r"\n(\n?[0-9]+)\. \[(.*)\)(?:\nDate published: (.*))?\n\n")
+_PLAIN_NUMBERS = tuple([str(first), *(f"\n{first + n}" for n in range(1, 100))] for first in (0, 1))
+
 _DEL = "\x7f"
-_OPEN_BLOCK, _OPEN_LIST, _OPEN_ITEM, _URL, _SNIPPET, _DATE, _CLOSE_ITEM = (
+_QUERY, _LIST, _TITLE, _URL, _SNIPPET, _DATE, _END = (
     part.replace('"', _DEL)
     for part in (
         '{"query": "',
@@ -373,36 +375,32 @@ _OPEN_BLOCK, _OPEN_LIST, _OPEN_ITEM, _URL, _SNIPPET, _DATE, _CLOSE_ITEM = (
 def _plain_block_json(block: str, dates: bool, join_snippet_lines: bool) -> str | None:
     """The JSON of one block, or None if it is not plain.
 
-    Each `](` of a plain block belongs to a result's own line, so no line of a snippet can be
-    taken for a result and no link can be parted in two ways.
+    A plain block has one `](` in each result's own line and none elsewhere, so no line of a
+    snippet can be taken for a result and no link can be parted in two ways.
     """
-    head, *parts = _PLAIN_ENTRY.split(block)
-    count = len(parts) // 5
-    match = _PLAIN_HEAD.fullmatch(head)
-    if (
-        match is None
-        or int(match[2]) != count
-        or count > _PLAIN_MOST_RESULTS
-        or block.count("](") != count
-        or parts[0::5] not in (_PLAIN_NUMBERS[0][:count], _PLAIN_NUMBERS[1][:count])
-        or _DEL in block
-        or block.endswith("\n=======")
-    ):
+    if _DEL in block:
         return None
-    snippets: Iterable[str] = map(_join_lines, parts[4::5]) if join_snippet_lines else parts[4::5]
-    written_dates: Iterable[str | None] = parts[3::5] if dates else repeat(None)
-    items = ", ".join(
-        [
-            f"{_OPEN_ITEM}{title}{_URL}{url}{_SNIPPET}{snippet}{_CLOSE_ITEM}"
-            if date is None
-            else f"{_OPEN_ITEM}{title}{_URL}{url}{_SNIPPET}{snippet}{_DATE}{date}{_CLOSE_ITEM}"
-            for title, url, date, snippet in zip(
-                parts[1::5], parts[2::5], written_dates, snippets, strict=False
-            )
-        ]
-    )
+    parts = _PLAIN_ENTRY.split(block)
+    numbers = parts[1::4]
+    count = len(numbers)
+    head = _PLAIN_HEAD.fullmatch(parts[0])
+    if head is None or int(head[2]) != count or block.count("](") != count:
+        return None
+    if not any(numbers == expected[:count] for expected in _PLAIN_NUMBERS):
+        return None
+    links = [link.split("](") for link in parts[2::4]]
+    written_dates: Iterable[str | None] = parts[3::4] if dates else repeat(None)
+    snippets: Iterable[str] = map(_join_lines, parts[4::4]) if join_snippet_lines else parts[4::4]
     try:
-        escaped = orjson.dumps(f"{_OPEN_BLOCK}{match[1]}{_OPEN_LIST}{items}]}}")
-    except TypeError:  # a lone surrogate
+        items = ", ".join(
+            [
+                f"{_TITLE}{title}{_URL}{url}{_SNIPPET}{snippet}{_END}"
+                if date is None
+                else f"{_TITLE}{title}{_URL}{url}{_SNIPPET}{snippet}{_DATE}{date}{_END}"
+                for (title, url), date, snippet in zip(links, written_dates, snippets)
+            ]
+        )
+        escaped = orjson.dumps(f"{_QUERY}{head[1]}{_LIST}{items}]}}")
+    except (ValueError, TypeError):  # a line without one `](`; a lone surrogate
         return None
     return escaped[1:-1].replace(b"\x7f", b'"').decode()

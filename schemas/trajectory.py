@@ -216,8 +216,8 @@ class Trajectory:
 
 def _group_turns(messages: tuple[Message, ...]) -> Iterator[Turn]:
     starts = [i for i, message in enumerate(messages) if isinstance(message, AssistantMessage)]
-    ends = [*starts[1:], len(messages)]
-    for index, (start, end) in enumerate(zip(starts, ends, strict=True)):
+    for index, start in enumerate(starts):
+        end = starts[index + 1] if index + 1 < len(starts) else len(messages)
         assistant = messages[start]
         assert isinstance(assistant, AssistantMessage)
         yield Turn(index, start, assistant, messages[start + 1 : end])

@@ -16,7 +16,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 
-from trajcurate.schemas.read_assistant import AssistantReader, call_defect, find_tags
+from trajcurate.schemas.read_assistant import AssistantReader, call_defect
 from trajcurate.schemas.strict_json import decode_json, skip_space
 from trajcurate.schemas.tags import (
     ANSWER_CLOSE,
@@ -72,8 +72,7 @@ def parse_message(text: str) -> AssistantMessage:
     exact = AssistantReader(text, TAG).read()
     if not exact.defects:
         return exact
-    tags = find_tags(text, TAG_ANY_CASE)
-    if all(tag.text == tag.name for tag in tags):
+    if len(TAG_ANY_CASE.findall(text)) == len(TAG.findall(text)):
         return exact
     # A tag in another case counts only where the message is not well formed without it.
     return AssistantReader(text, TAG_ANY_CASE).read()

@@ -16,6 +16,8 @@ from trajcurate.curate.read.storage import BLOCK_BYTES
 
 _NOT_SPACE = re.compile(rb"[^ \t\r\n]")
 _QUOTE_OR_BRACKET = re.compile(rb'["{}\[\]]')
+_QUOTE, _BACKSLASH = b'"\\'
+_REST_OF_STRING = re.compile(rb'[^"\\]*+(?:\\.[^"\\]*+)*+', re.DOTALL)
 _END_OF_SCALAR = re.compile(rb"[,\]\s]")
 
 
@@ -158,17 +160,12 @@ class _Scan:
         if self._is_escaped:
             at += 1
             self._is_escaped = False
-        while True:
-            quote = data.find(b'"', at)
-            end = len(data) if quote < 0 else quote
-            start = end
-            while start > at and data[start - 1] == 0x5C:
-                start -= 1
-            is_escaping = (end - start) % 2 == 1
-            if quote < 0:
-                self._is_escaped = is_escaping
-                return end
-            at = quote + 1
-            if not is_escaping:
-                self._is_in_string = False
-                return at
+        end = data.find(b'"', at)  # in most strings the first quote is the last
+        if end < 0 or data[end - 1] == _BACKSLASH:
+            rest = _REST_OF_STRING.match(data, at)
+            end = rest.end() if rest else at
+        if end < len(data) and data[end] == _QUOTE:
+            self._is_in_string = False
+            return end + 1
+        self._is_escaped = end < len(data)
+        return len(data)

@@ -16,7 +16,7 @@ from trajcurate.curate.read.storage import BLOCK_BYTES, checksum_bytes
 BATCH_BYTES = 16 << 20
 
 # Where a few large rows follow many small ones, the average says nothing: this many at most.
-MAX_BATCH_ROWS = 64
+MAX_BATCH_ROWS = 32
 
 
 def open_parquet(stream: BinaryIO) -> Any:
@@ -72,7 +72,7 @@ def parquet_rows(
             if begin < end:
                 batches = _batches(parquet, group, begin, end, batch_bytes, batch_rows)
                 for at, batch in batches:
-                    yield from _rows(batch, first + at, max_row_bytes)
+                    yield from _rows(batch, first + at, max_row_bytes, batch_bytes)
             first += count
 
 
@@ -105,20 +105,40 @@ def _batches(
             raise OSError(f"row group {group} holds fewer rows than the footer says")
 
 
-def _rows(batch: Any, first: int, max_row_bytes: int) -> Iterator[RawRow | UnreadableRow]:
+def _rows(
+    batch: Any, first: int, max_row_bytes: int, batch_bytes: int
+) -> Iterator[RawRow | UnreadableRow]:
+    sizes = _text_sizes(batch)
+    start = 0
+    while start < len(sizes):
+        stop, held = start + 1, sizes[start]
+        while stop < len(sizes) and held + sizes[stop] <= batch_bytes:
+            held += sizes[stop]
+            stop += 1
+        part = batch.slice(start, stop - start)
+        yield from _part_rows(part, first + start, sizes[start:stop], max_row_bytes)
+        start = stop
+
+
+def _text_sizes(batch: Any) -> list[int]:
     marks = [text_marks(column, range(len(batch) + 1)) for column in batch.columns]
     ends = [sum(mark) for mark in zip(*marks)] if marks else [0] * (len(batch) + 1)
-    sizes = [end - start for start, end in pairwise(ends)]
-    if max(sizes, default=0) <= max_row_bytes:
+    return [end - start for start, end in pairwise(ends)]
+
+
+def _part_rows(
+    part: Any, first: int, sizes: list[int], max_row_bytes: int
+) -> Iterator[RawRow | UnreadableRow]:
+    if max(sizes) <= max_row_bytes:
         try:
-            records = _records(batch)
+            records = _records(part)
         except UnicodeDecodeError:
             pass  # find out which row it is
         else:
             yield from map(RawRow, range(first, first + len(records)), records, sizes)
             return
     for i, size in enumerate(sizes):
-        yield _row(batch.slice(i, 1), first + i, size, max_row_bytes)
+        yield _row(part.slice(i, 1), first + i, size, max_row_bytes)
 
 
 def _row(row: Any, number: int, size: int, max_row_bytes: int) -> RawRow | UnreadableRow:

@@ -109,12 +109,12 @@ def test_parquet_is_cut_at_row_groups_and_within_one_that_is_too_large(tmp_path:
     assert [record for *_, record in rows] == [{"t": t} for texts in groups for t in texts]
 
 
-def test_one_row_group_is_cut_into_eight_parts_at_most(tmp_path: Path) -> None:
+def test_one_row_group_is_cut_into_four_parts_at_most(tmp_path: Path) -> None:
     path = tmp_path / "a.parquet"
     pq.write_table(pa.table({"n": list(range(1000))}), path)
     files = discover([path]).files
     units = plan_units(files, 100)
-    assert len(units) == 8
+    assert len(units) == 4
     assert [row for _, row, _ in read_units(files, 100)] == list(range(1000))
 
 
