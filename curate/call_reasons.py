@@ -43,7 +43,6 @@ REFUSALS: dict[str, str] = {
     "call_not_object": "the call is JSON but no object",
     "call_number_not_json": "a number is not as JSON writes it",
     "call_several": "one block holds several calls",
-    "call_too_damaged": "the call is damaged in too many places",
     "call_too_deep": "the call is nested too deep",
     "call_value_missing": "a key has no value",
     "call_value_unquoted": "a value has no quotes",

@@ -24,8 +24,8 @@ class Draft(Editor):
     def __init__(self, trajectory: Trajectory) -> None:
         super().__init__(trajectory)
         self.sources = [Source(i, m.role) for i, m in enumerate(trajectory.messages)]
-        # Changes go through the messages in order, so turns are counted on from the last place
-        # that was asked for and not from the start: ``assistants`` in ``messages[:counted_to]``.
+        # Changes go through the messages in order: turns are counted on from the place that was
+        # asked for last, so that many changes of a long row take linear time.
         self._counted_to = 0
         self._assistants = 0
 

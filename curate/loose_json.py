@@ -14,9 +14,6 @@ from enum import Enum, auto
 from typing import NamedTuple
 
 from trajcurate.curate.json_text import Edits, splice, strict_events
-from trajcurate.curate.json_text import Member as Member
-from trajcurate.curate.json_text import iterate_elements as iterate_elements
-from trajcurate.curate.json_text import iterate_members as iterate_members
 from trajcurate.curate.loose_string import (
     BARE_KEY,
     BLANK,

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from trajcurate.curate.call_shape import JSON_SPACE
 from trajcurate.curate.mend_call import Mended, Unmendable, mend_call
 from trajcurate.curate.step import TextEdit
 from trajcurate.schemas.read_assistant import call_defect
@@ -321,6 +322,9 @@ def mend_block(text: str, call: MalformedCall, around: Surroundings) -> Mended |
     mended = mend_call(body, around.schemas)
     if isinstance(mended, Mended) and not call.is_closed and not _is_whole(body, mended):
         return Unmendable("call_cut_off", len(body.rstrip()))
+    if isinstance(mended, Unmendable) and mended.reason == "call_too_damaged":
+        # A bound of the mending, and nothing that a reader of reports could look for.
+        return Unmendable("call_not_json", mended.at)
     return mended
 
 
@@ -336,10 +340,15 @@ def _is_whole(body: str, mended: Mended) -> bool:
 
 
 def _mend_body(text: str, start: int, end: int, around: Surroundings) -> list[TextEdit]:
-    mended = mend_call(text[start:end], around.schemas)
+    body = text[start:end]
+    mended = mend_call(body, around.schemas)
     if not isinstance(mended, Mended) or not mended.mendings:
         return []
-    return [_replace(text, start, end, mended.text, mended.mendings[0])]
+    # The white space beside the tags stays as it is.
+    start = skip_space(text, start)
+    end = start + len(body.strip(JSON_SPACE))
+    new = mended.text.strip(JSON_SPACE)
+    return [_replace(text, start, end, new, mended.mendings[0])]
 
 
 def _replace(text: str, start: int, end: int, new: str, reason: str) -> TextEdit:

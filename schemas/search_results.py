@@ -69,7 +69,11 @@ def read_search_text(text: str) -> list[QueryResults] | None:
 
 
 def write_search_json(
-    blocks: Iterable[QueryResults], *, dates: bool = True, join_snippet_lines: bool = False
+    blocks: Iterable[QueryResults],
+    *,
+    dates: bool = True,
+    join_snippet_lines: bool = False,
+    notes: bool = True,
 ) -> str:
     """Write the structured form, as `json.dumps` does without ASCII escapes.
 
@@ -77,6 +81,7 @@ def write_search_json(
         blocks: what `read_search_text` gave.
         dates: write the date of each result that has one.
         join_snippet_lines: strip the lines of each snippet and leave out the blank ones.
+        notes: write the note of each query that has one.
     """
     structure = []
     for block in blocks:
@@ -86,14 +91,14 @@ def write_search_json(
                 _item_fields(item, dates, join_snippet_lines) for item in block.items
             ],
         }
-        if block.note is not None:
+        if notes and block.note is not None:
             entry["note"] = block.note
         structure.append(entry)
     return json.dumps(structure, ensure_ascii=False)
 
 
 def restructure_search_text(
-    text: str, *, dates: bool = True, join_snippet_lines: bool = False
+    text: str, *, dates: bool = True, join_snippet_lines: bool = False, notes: bool = True
 ) -> str | None:
     """Turn the text form into the structured form: `read_search_text`, then `write_search_json`.
 
@@ -103,15 +108,18 @@ def restructure_search_text(
     Returns:
         The JSON text, or None where `read_search_text` gives None.
     """
+    form = _Form(dates, join_snippet_lines, notes)
     first, *later = _SEPARATOR.split(text) if "\n=======" in text else [text]
     written = []
     for segment in [first, *(piece[1:] for piece in later)]:
-        block_json = _plain_block_json(segment, dates, join_snippet_lines)
+        block_json = _plain_block_json(segment, form)
         if block_json is None:
             blocks = read_search_text(text)
             if blocks is None:
                 return None
-            return write_search_json(blocks, dates=dates, join_snippet_lines=join_snippet_lines)
+            return write_search_json(
+                blocks, dates=dates, join_snippet_lines=join_snippet_lines, notes=notes
+            )
         written.append(block_json)
     return f"[{', '.join(written)}]"
 
@@ -213,7 +221,7 @@ def _read_block(text: str, head: re.Match[str]) -> QueryResults | None:
     query, found, count = head.groups()
     body = text[head.end() :]
     if body in ("", "\n"):
-        return QueryResults(query, note=found if int(count) else None)
+        return QueryResults(query, note=found)
     items = _read_items(body, int(count))
     return None if items is None else QueryResults(query, items)
 
@@ -351,14 +359,17 @@ def _block_from_json(entry: object) -> QueryResults | None:
 # is what JSON never escapes. Reading into objects and writing those takes three times as long.
 
 _PLAIN_HEAD = re.compile(
-    r"A Google search for '(.*)' found ([0-9]{1,3}) results?:\n\n## Web Results"
+    r"A Google search for '(.*)' (found ([0-9]{1,3}) results?):\n\n## Web Results"
 )
-# The number is read with the second line break before it, which only the first result lacks.
-_PLAIN_ENTRY = re.compile(r"\n(\n?[0-9]+)\. \[(.*)\)(?:\nDate published: (.*))?\n\n")
-_PLAIN_NUMBERS = tuple([str(first), *(f"\n{first + n}" for n in range(1, 100))] for first in (0, 1))
+# The number is read with the second line break before it, which the first result lacks, and one
+# behind an empty snippet.
+_PLAIN_ENTRY = re.compile(
+    r"\n(\n?[0-9]+)\. \[(.*)\)(?:\nDate published: (.*))?(?:\nSource: (.*))?\n\n"
+)
+_PLAIN_NUMBERS = tuple([str(first + n) for n in range(100)] for first in (0, 1))
 
 _DEL = "\x7f"
-_QUERY, _LIST, _TITLE, _URL, _SNIPPET, _DATE, _END = (
+_QUERY, _LIST, _TITLE, _URL, _SNIPPET, _DATE, _SOURCE, _END, _NOTE = (
     part.replace('"', _DEL)
     for part in (
         '{"query": "',
@@ -367,12 +378,22 @@ _QUERY, _LIST, _TITLE, _URL, _SNIPPET, _DATE, _END = (
         '", "url": "',
         '", "snippet": "',
         '", "date": "',
+        '", "source": "',
         '"}',
+        '], "note": "',
     )
 )
 
 
-def _plain_block_json(block: str, dates: bool, join_snippet_lines: bool) -> str | None:
+class _Form(NamedTuple):
+    """What of a block is written, and how: the options of `write_search_json`."""
+
+    dates: bool
+    join_snippet_lines: bool
+    notes: bool
+
+
+def _plain_block_json(block: str, form: _Form) -> str | None:
     """The JSON of one block, or None if it is not plain.
 
     A plain block has one `](` in each result's own line and none elsewhere, so no line of a
@@ -381,26 +402,54 @@ def _plain_block_json(block: str, dates: bool, join_snippet_lines: bool) -> str 
     if _DEL in block:
         return None
     parts = _PLAIN_ENTRY.split(block)
-    numbers = parts[1::4]
-    count = len(numbers)
+    count = len(parts) // 5
+    if count == 0:
+        return _empty_block_json(block, form)
     head = _PLAIN_HEAD.fullmatch(parts[0])
-    if head is None or int(head[2]) != count or block.count("](") != count:
+    if head is None or int(head[3]) != count or block.count("](") != count:
         return None
-    if not any(numbers == expected[:count] for expected in _PLAIN_NUMBERS):
+    snippets = parts[5::5]
+    if not _are_consecutive(parts[1::5], snippets):
         return None
-    links = [link.split("](") for link in parts[2::4]]
-    written_dates: Iterable[str | None] = parts[3::4] if dates else repeat(None)
-    snippets: Iterable[str] = map(_join_lines, parts[4::4]) if join_snippet_lines else parts[4::4]
+    links = [link.split("](") for link in parts[2::5]]
+    dates: Iterable[str | None] = parts[3::5] if form.dates else repeat(None)
+    written: Iterable[str] = map(_join_lines, snippets) if form.join_snippet_lines else snippets
     try:
         items = ", ".join(
             [
-                f"{_TITLE}{title}{_URL}{url}{_SNIPPET}{snippet}{_END}"
-                if date is None
-                else f"{_TITLE}{title}{_URL}{url}{_SNIPPET}{snippet}{_DATE}{date}{_END}"
-                for (title, url), date, snippet in zip(links, written_dates, snippets)
+                f"{_TITLE}{title}{_URL}{url}{_SNIPPET}{snippet}"
+                f"{'' if date is None else _DATE + date}"
+                f"{'' if source is None else _SOURCE + source}{_END}"
+                for (title, url), date, source, snippet in zip(links, dates, parts[4::5], written)
             ]
         )
-        escaped = orjson.dumps(f"{_QUERY}{head[1]}{_LIST}{items}]}}")
+        return _escaped(f"{_QUERY}{head[1]}{_LIST}{items}]}}")
     except (ValueError, TypeError):  # a line without one `](`; a lone surrogate
         return None
-    return escaped[1:-1].replace(b"\x7f", b'"').decode()
+
+
+def _are_consecutive(numbers: list[str], snippets: list[str]) -> bool:
+    """Whether results are numbered one by one, with a blank line before each but the first.
+
+    Behind an empty snippet the line break that the number lacks was read with the snippet's own.
+    """
+    bare = [number.lstrip("\n") for number in numbers]
+    if not any(bare == expected[: len(bare)] for expected in _PLAIN_NUMBERS):
+        return False
+    has_blank_line = [number != plain for number, plain in zip(numbers, bare)]
+    return has_blank_line == [False, *map(bool, snippets[:-1])]
+
+
+def _empty_block_json(block: str, form: _Form) -> str | None:
+    head = _PLAIN_HEAD.match(block)
+    if head is None or head[3] != "0" or block[head.end() :] not in ("", "\n"):
+        return None
+    note = f"{_NOTE}{head[2]}{_END}" if form.notes else "]}"
+    try:
+        return _escaped(f"{_QUERY}{head[1]}{_LIST}{note}")
+    except TypeError:
+        return None
+
+
+def _escaped(text: str) -> str:
+    return orjson.dumps(text)[1:-1].replace(b"\x7f", b'"').decode()

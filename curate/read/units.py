@@ -65,7 +65,7 @@ def plan_units(files: Sequence[InputFile], unit_bytes: int = UNIT_BYTES) -> list
     group: list[Slice] = []
     size = 0
     for file in files:
-        if group and (file.size > unit_bytes or size + file.size > unit_bytes):
+        if group and size + file.size > unit_bytes:
             units.append(Unit(tuple(group), size))
             group, size = [], 0
         if file.size > unit_bytes:

@@ -38,6 +38,9 @@ class StructureSearchResults(Step):
         "keep",
         description="`join` strips the lines of a snippet and leaves out blank ones.",
     )
+    notes: Literal["keep", "drop"] = Field(
+        "keep", description="Whether a query without results, or one that failed, says so."
+    )
 
     def apply(self, trajectory: Trajectory, tools: ToolSet) -> Outcome:
         """Restructure the responses to searches, block by block."""
@@ -91,7 +94,10 @@ class StructureSearchResults(Step):
             if is_structured(text):
                 continue
             after = restructure_search_text(
-                text, dates=self.dates == "keep", join_snippet_lines=self.snippet_lines == "join"
+                text,
+                dates=self.dates == "keep",
+                join_snippet_lines=self.snippet_lines == "join",
+                notes=self.notes == "keep",
             )
             if after is None:
                 return None

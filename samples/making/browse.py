@@ -124,7 +124,7 @@ def _rank(world: World, query: str) -> list[Page]:
 @lru_cache(maxsize=4096)
 def _terms(text: str) -> frozenset[str]:
     lowered = text.lower()
-    words = {word for word in re.findall(r"[a-z]{4,}|[0-9]{4}", lowered)}
+    words = set(re.findall(r"[a-z]{4,}|[0-9]{4}", lowered))
     cjk = re.findall(r"[\u3040-\u30ff\u4e00-\u9fff]+", lowered)
     return frozenset(words | {run[i : i + 2] for run in cjk for i in range(len(run) - 1)})
 

@@ -493,6 +493,10 @@ class _Agent:
         arguments: dict[str, Any] = {"query": values}
         if tool == "visit":
             arguments = {"url": values, "goal": goal}
+        signature = f"{tool} {sorted(values)} {goal}"
+        if signature in self.used:
+            raise ValueError(f"{self.target.name}: made twice: {signature}")
+        self.used.add(signature)
         self.turns.append(Turn(thought, tool, arguments, observation))
 
     def _open(self) -> str:
@@ -532,10 +536,10 @@ class _Agent:
             self._hear("recap", {"names": names, "count": left})
 
     def _join(self, news: Sequence[str], intended: str) -> str:
-        said = self.voice["join"].join(news)
+        said = self.voice["between"].join(news)
         if not said:
             return intended
-        border = "\n\n" if len(said) > 160 or self.rng.random() < 0.2 else self.voice["join"]
+        border = "\n\n" if len(said) > 160 or self.rng.random() < 0.2 else self.voice["between"]
         return f"{said}{border}{intended}"
 
     def _conclude(self) -> Research:
@@ -546,7 +550,7 @@ class _Agent:
         answer = find_answer(self.world, target, self.question.asked)
         key = f"{target.kind}.{self.question.asked}"
         answer_line = self.voice["answer_line"][key].format_map(words | {"answer": answer})
-        lines = self.voice["join"].join([*self._lines(target), answer_line])
+        lines = self.voice["between"].join([*self._lines(target), answer_line])
         said = self._phrase(
             "settle" if self.manner.settles_for else "final", words | {"lines": lines}
         )

@@ -162,6 +162,7 @@ class World:
         # Each site words a fact in its own way.
         wording = ("facts", "dates", "story").index(site)
         key = digest(f"{site}/{thing.kind}/{thing.name}")
+        dates, sources = self.voice["dates"], self.voice["sources"]
         return Page(
             site=site,
             title=say(self.language, form["title"], words),
@@ -173,10 +174,8 @@ class World:
             },
             filler=kind["filler"][key % len(kind["filler"])],
             thing=thing,
-            date=self.voice["dates"][key % len(self.voice["dates"])] if key % 5 < 2 else None,
-            source=self.voice["sources"][key % len(self.voice["sources"])]
-            if key % 7 == 0
-            else None,
+            date=dates[key % len(dates)] if key % 5 < 2 else None,
+            source=sources[key % len(sources)] if key % 7 == 0 else None,
         )
 
 
@@ -191,7 +190,7 @@ def load_world(name: str, *, thoughts: str | None = None) -> World:
     voice = _load_voice(language)
     if thoughts is not None:
         other = _load_voice(thoughts)
-        voice |= {key: other[key] for key in ("think", "site", "join", "system")}
+        voice |= {key: other[key] for key in ("think", "site", "between", "system")}
     return World(name, voice)
 
 

@@ -127,7 +127,8 @@ def visit(goal: str) -> str:
         # Python.
         (
             "{'name': 'f', 'arguments': {'a': True, 'b': None, 'c': \"it's \\xa0\", 'd': '\\x41'}}",
-            '{"name": "f", "arguments": {"a": true, "b": null, "c": "it\'s \\u00a0", "d": "\\u0041"}}',
+            '{"name": "f", "arguments": {"a": true, "b": null, "c": "it\'s \\u00a0", "d": "'
+            '\\u0041"}}',
             "call_single_quoted call_python_literal",
         ),
         # Text that is not the call.
@@ -396,7 +397,7 @@ def require_strict_call(text: str) -> None:
     assert isinstance(value["arguments"], dict)
 
 
-@settings(max_examples=600, deadline=None)
+@settings(max_examples=250, deadline=None)
 @given(ANY_TEXT | NEAR_CALLS.map(cut) | st.text())
 def test_every_text_is_mended_to_a_strict_call_or_refused(body: str) -> None:
     mended = mend_call(body, SCHEMAS)
@@ -423,7 +424,7 @@ STRUCTURAL = {
 }
 
 
-@settings(max_examples=600, deadline=None)
+@settings(max_examples=250, deadline=None)
 @given(NEAR_CALLS.map(cut))
 def test_no_letter_or_digit_is_lost_or_made_up(body: str) -> None:
     mended = mend_call(body)
@@ -500,7 +501,7 @@ NEVER_REFUSED = set(DAMAGES) - {
 
 
 @pytest.mark.parametrize("damage", DAMAGES)
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(call=CALLS)
 def test_known_damage_becomes_the_call_it_was_or_is_refused(
     damage: str, call: dict[str, Any]
@@ -516,7 +517,7 @@ WORDS = st.sampled_from(["salt", "road", "1911", "lock,", "keeper's", "R&D", "a:
 
 
 @pytest.mark.parametrize("quote", "\"'")
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(
     strings=st.lists(
         st.lists(st.tuples(st.booleans(), WORDS), min_size=1, max_size=5), min_size=1, max_size=3

@@ -222,10 +222,15 @@ def test_one_result_may_be_announced_in_the_singular() -> None:
 
 
 @pytest.mark.parametrize("end", ["", "\n", "\n\n"])
-def test_a_query_without_results_has_no_items(end: str) -> None:
+def test_a_query_without_results_has_an_empty_list_and_a_note(end: str) -> None:
     head = "A Google search for 'q' found 0 results:\n\n## Web Results"
-    assert read_search_text(head + end) == [QueryResults("q")]
-    assert restructure_search_text(head + end) == '[{"query": "q", "web_page_info_list": []}]'
+    assert read_search_text(head + end) == [QueryResults("q", (), "found 0 results")]
+    assert restructure_search_text(head + end) == (
+        '[{"query": "q", "web_page_info_list": [], "note": "found 0 results"}]'
+    )
+    assert restructure_search_text(head + end, notes=False) == (
+        '[{"query": "q", "web_page_info_list": []}]'
+    )
 
 
 def test_results_that_are_announced_and_absent_leave_a_note() -> None:
@@ -393,7 +398,12 @@ OBSERVATIONS = st.lists(
 
 PLAIN_WORDS = st.text('abc ,é漢"\\', max_size=9)
 PLAIN_ITEMS = st.builds(
-    Item, PLAIN_WORDS, PLAIN_WORDS, PLAIN_WORDS, st.none() | PLAIN_WORDS, st.none()
+    Item,
+    PLAIN_WORDS,
+    PLAIN_WORDS,
+    PLAIN_WORDS,
+    st.none() | PLAIN_WORDS,
+    st.none() | PLAIN_WORDS,
 )
 PLAIN_OBSERVATIONS = st.lists(
     st.builds(
@@ -415,15 +425,23 @@ PLAIN_OBSERVATIONS = st.lists(
 def test_what_was_written_reads_back_or_not_at_all(
     blocks: list[QueryResults], first_number: int
 ) -> None:
-    assert read_search_text(observation(blocks, first_number)) in (blocks, None)
+    assert read_search_text(observation(blocks, first_number)) in (with_notes(blocks), None)
+
+
+def with_notes(blocks: list[QueryResults]) -> list[QueryResults]:
+    """The blocks as they are read: one without results says so."""
+    return [
+        block if block.items or block.note else block._replace(note="found 0 results")
+        for block in blocks
+    ]
 
 
 @settings(deadline=None)
 @given(blocks=PLAIN_OBSERVATIONS, first_number=st.integers(0, 1))
 def test_plain_results_always_read_back(blocks: list[QueryResults], first_number: int) -> None:
     text = observation(blocks, first_number)
-    assert read_search_text(text) == blocks
-    assert read_search_json(restructure_search_text(text) or "") == blocks
+    assert read_search_text(text) == with_notes(blocks)
+    assert read_search_json(restructure_search_text(text) or "") == with_notes(blocks)
 
 
 @st.composite
@@ -561,7 +579,7 @@ def test_results_equal_those_of_the_public_script(name: str) -> None:
                 # In one kind of fault the response has lost its tags.
                 text = response(message["content"]) or message["content"]
                 ours[path.name, row_number].add(
-                    restructure_search_text(text, dates=False, join_snippet_lines=True)
+                    restructure_search_text(text, dates=False, join_snippet_lines=True, notes=False)
                 )
     compared = 0
     expected = shared("data", "peer_conformance", name, "expected", "cleaned_resampled.jsonl.xz")

@@ -136,24 +136,24 @@ HOSTILE = {
     "unclosed thinking": "<think>" * 100_000,
     "closers": "</think>" * 100_000,
     "unclosed calls": THINK + "<tool_call>" * 100_000,
-    "broken calls": THINK + "<tool_call>{</tool_call>x" * 20_000,
-    "cut off strings": THINK + '<tool_call>{"name": "x\n</tool_call>\n' * 20_000,
-    "one deep call": THINK + "<tool_call>" + '{"a":' * 100_000,
-    "calls with a repeated key": THINK + '<tool_call>{"a":1,"a":1}</tool_call>' * 20_000,
-    "code without end": THINK + f"<tool_call>{CALL}<code></code>" * 20_000,
-    "empty answers": THINK + "<answer></answer>" * 30_000 + "</answer>" * 30_000,
-    "nested answers": THINK + "<answer>" * 100_000,
-    "thinking before each call": ("</think>" + block(CALL)) * 20_000 + "<answer>",
-    "closers before bare calls": ("</think>" + CALL + "</tool_call>") * 20_000,
-    "closers before half calls": '</think>{"name":"</tool_call>' * 20_000,
-    "calls without thinking": block(CALL) * 20_000 + "x",
-    "invented responses": ("</think>" + block(CALL)) * 20_000 + "x<tool_response>",
-    "capitals": "<THINK>" * 50_000 + "</THINK>",
+    "broken calls": THINK + "<tool_call>{</tool_call>x" * 10_000,
+    "cut off strings": THINK + '<tool_call>{"name": "x\n</tool_call>\n' * 10_000,
+    "one deep call": THINK + "<tool_call>" + '{"a":' * 10_000,
+    "calls with a repeated key": THINK + '<tool_call>{"a":1,"a":1}</tool_call>' * 10_000,
+    "code without end": THINK + f"<tool_call>{CALL}<code></code>" * 10_000,
+    "empty answers": THINK + "<answer></answer>" * 10_000 + "</answer>" * 10_000,
+    "nested answers": THINK + "<answer>" * 10_000,
+    "thinking before each call": ("</think>" + block(CALL)) * 10_000 + "<answer>",
+    "closers before bare calls": ("</think>" + CALL + "</tool_call>") * 10_000,
+    "closers before half calls": '</think>{"name":"</tool_call>' * 10_000,
+    "calls without thinking": block(CALL) * 10_000 + "x",
+    "invented responses": ("</think>" + block(CALL)) * 10_000 + "x<tool_response>",
+    "capitals": "<THINK>" * 10_000 + "</THINK>",
     "white space": THINK + " " * 1_000_000 + "x",
 }
 
 
-# Each of these takes a fraction of a second; in quadratic time each would take minutes.
+# In quadratic time the first three would take hours, and the others long enough to be seen.
 @pytest.mark.parametrize("text", HOSTILE.values(), ids=HOSTILE)
 def test_hostile_text_is_read_in_linear_time(text: str) -> None:
     assert render(parse_message(text)) == text

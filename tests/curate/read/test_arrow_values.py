@@ -98,6 +98,11 @@ def test_marks_give_the_bytes_of_text_of_each_row() -> None:
     assert [end - start for start, end in pairwise(marks)] == [0, 0, 12]
 
 
+def test_marks_of_a_slice_start_where_it_does() -> None:
+    array = pa.array(["a", "bb", "cccc", None]).slice(1, 3)
+    assert [end - start for start, end in pairwise(text_marks(array, range(4)))] == [2, 4, 0]
+
+
 def test_marks_of_a_map_count_keys_and_items() -> None:
     array = pa.array([[("key", "item")], [("k", None)]], pa.map_(pa.string(), pa.string()))
     assert text_marks(array, range(3)) == [0, 7, 8]

@@ -113,6 +113,13 @@ def test_names_are_below_the_deepest_common_folder_in_whatever_order(
         assert discover(order) == found
 
 
+def test_a_file_that_is_named_is_named_even_when_its_folder_is_too(written: Written) -> None:
+    path = written("in/a.jsonl", b"")
+    written("in/b.jsonl", b"")
+    for order in ([path, path.parent], [path.parent, path]):
+        assert [file.named for file in discover(order).files] == [True, False]
+
+
 def test_relative_paths_are_the_same_files(
     written: Written, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -182,10 +189,11 @@ def test_a_run_folder_is_noticed_within_a_folder(written: Written, tmp_path: Pat
         "a.jsonl",
         "run/data/t.parquet",
         "run/edits/e.parquet",
-        "run/data/in/manifest.json",
+        "run/data/x/data/y.parquet",
     ):
-        written(f"in/{name}", MANIFEST)
-    written("in/run/manifest.json", MANIFEST)
+        written(f"in/{name}", b"")
+    for name in ("run", "run/data/x"):
+        written(f"in/{name}/manifest.json", MANIFEST)
     inputs = discover([tmp_path / "in"])
     assert [(file.source_file, bool(file.continues)) for file in inputs.files] == [
         ("a.jsonl", False),

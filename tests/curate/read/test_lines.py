@@ -44,6 +44,11 @@ def test_a_line_at_the_limit_is_kept_and_a_longer_one_is_passed_over() -> None:
     ]
 
 
+def test_a_range_ends_where_it_should_behind_a_line_above_the_limit() -> None:
+    found = list(record_lines(io.BytesIO(b"a\n1234567\nb\n"), 5, length=10))
+    assert found == [b"a", Oversized(7, xxhash.xxh3_128_hexdigest(b"1234567"))]
+
+
 def test_a_long_line_of_white_space_is_still_blank() -> None:
     assert lines_of(b"a\n" + b" " * 50 + b"\nb\n", max_bytes=5) == [b"a", b"b"]
 

@@ -139,6 +139,21 @@ def test_batches_shrink_when_the_metadata_hide_how_long_the_texts_are(
     assert set(lengths[1:]) == {2}
 
 
+def test_few_bytes_of_a_batch_are_python_values_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    lengths = []
+    records_of_part: Callable[..., Any] = parquet._records
+
+    def record(part: Any, *arguments: Any) -> Any:
+        lengths.append(len(part))
+        return records_of_part(part, *arguments)
+
+    monkeypatch.setattr(parquet, "_records", record)
+    rows = [{"text": "x" * size} for size in (10, 10, 10, 90, 10, 10, 500, 10)]
+    found = list(parquet._rows(pa.RecordBatch.from_pylist(rows), 7, 1000, 100))
+    assert found == [RawRow(7 + i, row, len(row["text"])) for i, row in enumerate(rows)]
+    assert lengths == [3, 2, 1, 1, 1]
+
+
 def recorded_batches(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     lengths = []
     rows_of_batch: Callable[..., Any] = parquet._rows

@@ -63,10 +63,8 @@ def test_every_container_holds_the_same_records(
     assert [row.source_row for row in rows] == [0, 1]
 
 
-@pytest.mark.parametrize("name", CONTAINERS)
+@pytest.mark.parametrize("name", [name for name in CONTAINERS if "\n" not in name])
 def test_every_container_is_read_through_a_url(memory: Any, rows_of: RowsOf, name: str) -> None:
-    if any(mark in name for mark in "\n#?*["):
-        pytest.skip("marks of a URL or a glob")
     memory.pipe(f"/in/{name}", CONTAINERS[name])
     rows = rows_of(f"memory://in/{name}")
     assert [row.record for row in rows if isinstance(row, RawRow)] == RECORDS

@@ -26,7 +26,15 @@ def read_units(files: tuple[InputFile, ...], unit_bytes: int) -> list[tuple[str,
 
 
 line = st.sampled_from(
-    [b"", b"\r", b" \t", b'{"a": 1}', b'{"a": 1}\r', b'{"long": "' + b"x" * 50 + b'"}', b"bad \xff"]
+    [
+        b"",
+        b"\r",
+        b" \t",
+        b'{"a": 1}',
+        b'{"a": 1}\r',
+        b'{"long": "' + b"x" * 50 + b'"}',
+        b"\xef\xbb\xbf{}",
+    ]
 )
 
 

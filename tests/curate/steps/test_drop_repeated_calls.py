@@ -180,9 +180,16 @@ def test_first_goes_by_turn() -> None:
 
 def test_a_call_that_cannot_be_read_keeps_its_turn() -> None:
     broken = '{"name": "search"'
-    row = [turn(search("a")), wrap("1"), turn(search("a"), broken), wrap("both"), ANSWER]
+    both = [turn(search("a"), broken), wrap("both")]
+    row = [turn(search("a")), wrap("1"), *both, *both, ANSWER]
     assert drop(*row) == row
     assert drop(*row, keep="first") == row
+
+
+def test_a_call_that_cannot_be_read_keeps_its_response() -> None:
+    broken = '{"name": "search"'
+    row = [turn(search("a")), wrap("1"), turn(broken, search("a")), wrap("2", "3"), ANSWER]
+    assert drop(*row) == [*row[:2], turn(broken), wrap("2"), ANSWER]
 
 
 def test_calls_that_say_nothing_their_tool_knows_are_compared_by_all_they_say() -> None:

@@ -1,12 +1,12 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from shared_data import shared
 from zoo import (
     Pairs,
     Sample,
@@ -576,21 +576,13 @@ def test_long_rows_take_linear_time() -> None:
     assert len(kept(row(*turns, *orders))) == 10_003
 
 
-REAL = Path(__file__).parents[4] / "shared" / "data" / "drvenus_examples"
-REAL_FILES = [
-    pytest.param(path, id=f"{path.parent.name}/{path.stem}")
-    for path in sorted(REAL.glob("*/*.json"))
-]
-
-
-@pytest.mark.skipif(not REAL.is_dir(), reason="the real trajectories are not at hand")
-@pytest.mark.parametrize(
-    "path", sorted(REAL.glob("*/*.json")), ids=lambda p: "/".join(p.parts[-2:])
-)
-def test_a_real_trajectory_is_settled_already(path: Path) -> None:
-    record = json.loads(path.read_text(encoding="utf-8"))
-    trajectory = make_trajectory(record["messages"], question=record["messages"][1]["content"])
-    outcome = NormalizeMessages().apply(trajectory, search_visit())
-    assert isinstance(outcome, Keep)
-    assert outcome.trajectory is trajectory
-    assert outcome.findings == ()
+def test_real_trajectories_are_settled_already() -> None:
+    paths = sorted(shared("data", "drvenus_examples").glob("*/*.json"))
+    assert len(paths) == 20
+    for path in paths:
+        record = json.loads(path.read_text(encoding="utf-8"))
+        trajectory = make_trajectory(record["messages"], question=record["messages"][1]["content"])
+        outcome = NormalizeMessages().apply(trajectory, search_visit())
+        assert isinstance(outcome, Keep), path
+        assert outcome.trajectory is trajectory, path
+        assert outcome.findings == (), path

@@ -91,6 +91,10 @@ def test_a_call_that_nothing_answered_leaves_nothing_to_mention() -> None:
     outcome = prune(turn(SEARCH), wrap("1"), turn(PYTHON))
     assert contents(outcome) == [turn(SEARCH), wrap("1")]
     assert outcome.findings == ()
+    messages = [*pairs(turn(PYTHON)), *pairs(turn(SEARCH), wrap("1"))[1:]]
+    found = PruneTools().apply(make_trajectory(messages), search_visit())
+    assert isinstance(found, Keep)
+    assert (contents(found), found.findings) == ([turn(SEARCH), wrap("1")], ())
 
 
 @pytest.mark.parametrize(

@@ -1,13 +1,13 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import ValidationError
+from shared_data import shared
 from zoo import (
     REPOSITORY,
     Sample,
@@ -24,7 +24,6 @@ from trajcurate.curate.steps.set_system_prompt import SetSystemPrompt
 from trajcurate.schemas.tools import ToolSet
 
 RESEARCH_ASSISTANT = REPOSITORY / "pipelines" / "prompts" / "research_assistant.md"
-REAL = REPOSITORY.parent / "shared" / "data" / "drvenus_examples" / "sft"
 SYSTEM = {"role": "system", "content": "S"}
 
 
@@ -135,10 +134,9 @@ def test_any_row_gets_it_once_and_can_be_undone(roles: list[str], mode: str) -> 
     assert check_kept(SetSystemPrompt(mode=mode, prompt="P {tools}"), row) is not None
 
 
-@pytest.mark.skipif(not REAL.is_dir(), reason="the published examples are not at hand")
 def test_the_shipped_prompt_is_that_of_the_published_examples() -> None:
     prompt = RESEARCH_ASSISTANT.read_text(encoding="utf-8")
-    paths = sorted(Path(REAL).glob("*.json"))
+    paths = sorted(shared("data", "drvenus_examples", "sft").glob("*.json"))
     assert len(paths) == 10
     for path in paths:
         record = json.loads(path.read_text(encoding="utf-8"))
