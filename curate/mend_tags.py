@@ -166,7 +166,13 @@ def flatten_thinking(message: AssistantMessage, around: Surroundings) -> list[Te
     edits = []
     for reason, start, end in nested:
         has_line = text[start - 1] == "\n" and text.startswith("\n", end)
-        edits.append(TextEdit(start, end + 1 if has_line else end, "", reason))
+        parts_words = (
+            message.thought_start < start
+            and end < message.thought_end
+            and not (text[start - 1].isspace() or text[end].isspace())
+        )
+        line_break = "\n" if parts_words else ""
+        edits.append(TextEdit(start, end + 1 if has_line else end, line_break, reason))
     return edits
 
 

@@ -80,8 +80,10 @@ def remove_fences(message: AssistantMessage, around: Surroundings) -> list[TextE
 def _end_of_fence_behind(text: str, start: int, end: int) -> int:
     """The end of the line that closes a fence right here; `start` without one."""
     begin = end - len(text[start:end].lstrip())
-    line = text[begin:end].partition("\n")[0]
-    return begin + len(line) if _FENCE.fullmatch(line.strip()) else start
+    line, _, rest = text[begin:end].partition("\n")
+    if not _FENCE.fullmatch(line.strip()):
+        return start
+    return end if end == len(text) and not rest.strip() else begin + len(line)
 
 
 def _start_of_fence_before(text: str, start: int, end: int) -> int:
@@ -166,11 +168,15 @@ def _move(message: AssistantMessage, blocks: Sequence[Block], reason: str) -> li
 
 def _prose(text: str) -> str:
     """The text without our tags; those of code may be words here, as they are in thinking."""
-    return TAG_ANY_CASE.sub(_code_tag, text).strip()
+    return TAG_ANY_CASE.sub(_without_tag, text).strip()
 
 
-def _code_tag(tag: re.Match[str]) -> str:
-    return tag[0] if tag[0].lower() in (CODE_OPEN, CODE_CLOSE) else ""
+def _without_tag(tag: re.Match[str]) -> str:
+    if tag[0].lower() in (CODE_OPEN, CODE_CLOSE):
+        return tag[0]
+    neighbours = tag.string[tag.start() - 1 : tag.start()] + tag.string[tag.end() : tag.end() + 1]
+    parts_words = len(neighbours) == 2 and not any(c.isspace() for c in neighbours)
+    return "\n" if parts_words else ""
 
 
 def _insert(message: AssistantMessage, prose: str, reason: str) -> list[TextEdit]:

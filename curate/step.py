@@ -6,6 +6,7 @@ changes messages through an `Editor` only, so that every change is an edit.
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
@@ -103,10 +104,16 @@ class Editor:
         self.messages: list[Message] = list(trajectory.messages)
         self.edits: list[Edit] = []
         self.findings: list[Finding] = []
+        # Assistant messages among the first k, as far as they were counted: removing many
+        # messages must not count all of them each time.
+        self._assistant_counts = [0]
 
     def turn_of(self, index: int) -> int | None:
         """The turn that message `index` belongs to now; None before the first turn."""
-        count = sum(isinstance(m, AssistantMessage) for m in self.messages[: index + 1])
+        counts = self._assistant_counts
+        for message in self.messages[len(counts) - 1 : index + 1]:
+            counts.append(counts[-1] + isinstance(message, AssistantMessage))
+        count = counts[min(index + 1, len(self.messages))]
         return count - 1 if count else None
 
     def replace_text(
@@ -122,6 +129,8 @@ class Editor:
         message = self.messages[index]
         content = message.content
         turn = self.turn_of(index) if turn is None else turn
+        pieces: list[str] = []
+        rest = len(content)
         for start, end, after, reason in sorted(changes, reverse=True):
             self.edits.append(
                 Edit(
@@ -136,14 +145,18 @@ class Editor:
                     is_reencoding=is_reencoding,
                 )
             )
-            content = content[:start] + after + content[end:]
-        self.messages[index] = _with_content(message, content)
+            pieces += content[end:rest], after
+            rest = start
+        if pieces:
+            pieces.append(content[:rest])
+            self.messages[index] = _with_content(message, "".join(reversed(pieces)))
 
     def set_role(self, index: int, role: str, reason: str) -> None:
         """Give a message another role."""
         message = self.messages[index]
         turn = self.turn_of(index)
         self.messages[index] = read_message(role, message.content)
+        self._forget_turns_from(index)
         self.edits.append(
             Edit(
                 reason,
@@ -158,11 +171,13 @@ class Editor:
         """Remove a whole message."""
         turn = self.turn_of(index)
         message = self.messages.pop(index)
+        self._forget_turns_from(index)
         self.edits.append(Edit(reason, index, turn, before=_message_json(message), safe=safe))
 
     def insert(self, index: int, message: Message, reason: str) -> None:
         """Put a message before what stands at `index`."""
         self.messages.insert(index, message)
+        self._forget_turns_from(index)
         self.edits.append(Edit(reason, index, self.turn_of(index), after=_message_json(message)))
 
     def mark_order(self, index: int) -> None:
@@ -176,6 +191,9 @@ class Editor:
             end += 1
         for index in range(end - 1, message_index - 1, -1):
             self.remove(index, reason)
+
+    def _forget_turns_from(self, index: int) -> None:
+        del self._assistant_counts[index + 1 :]
 
     def set_column(self, column: str, before: str | None, after: str | None, reason: str) -> None:
         """Note a change of a text column (`question`, `answer`); pass the new value to `done`."""
@@ -208,11 +226,14 @@ class Editor:
 def _with_content(message: Message, content: str) -> Message:
     if isinstance(message, AssistantMessage):
         return read_message("assistant", content)
-    return replace(message, content=content)
+    return Message(message.role, content, message.ends_in_order)
 
 
 def _json(value: dict[str, Any]) -> str:
-    return orjson.dumps(value).decode()
+    try:
+        return orjson.dumps(value).decode()
+    except TypeError:  # half a surrogate pair, which UTF-8 cannot hold: written as an escape
+        return json.dumps(value)
 
 
 def _message_json(message: Message) -> str:

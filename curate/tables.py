@@ -6,7 +6,7 @@ times faster than a list of dicts and lets no engine infer a type.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pyarrow as pa
@@ -22,32 +22,31 @@ from trajcurate.schemas.wire import Responses, pair_responses
 
 
 class TableBuilder:
-    """Gathers rows of one table as columns."""
+    """Gathers the rows of one table and turns them into columns."""
 
     def __init__(self, schema: pa.Schema) -> None:
         self.schema = schema
-        self.columns: list[list[Any]] = [[] for _ in schema]
+        self.rows: list[tuple[Any, ...]] = []
 
     def __len__(self) -> int:
-        return len(self.columns[0])
+        return len(self.rows)
 
     def add(self, *values: Any) -> None:
         """Add a row; values in the order of the schema."""
-        for column, value in zip(self.columns, values, strict=True):
-            column.append(value)
+        self.rows.append(values)
 
     def take(self) -> pa.RecordBatch:
         """The rows gathered since the last call, as Arrow."""
+        columns = zip(*self.rows, strict=True) if self.rows else ([] for _ in self.schema)
         arrays = [
             _messages_array(column) if field.name == "messages" else pa.array(column, field.type)
-            for column, field in zip(self.columns, self.schema, strict=True)
+            for column, field in zip(columns, self.schema, strict=True)
         ]
-        batch = pa.RecordBatch.from_arrays(arrays, schema=self.schema)
-        self.columns = [[] for _ in self.schema]
-        return batch
+        self.rows = []
+        return pa.RecordBatch.from_arrays(arrays, schema=self.schema)
 
 
-def _messages_array(rows: list[tuple[list[str], list[str]]]) -> pa.Array:
+def _messages_array(rows: Sequence[tuple[list[str], list[str]]]) -> pa.Array:
     offsets, roles, contents = [0], [], []
     for row_roles, row_contents in rows:
         roles += row_roles

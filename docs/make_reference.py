@@ -25,10 +25,9 @@ def steps_page() -> str:
 
 def cli_page() -> str:
     """docs/cli.md: every `--help`."""
-    parts = ["# Commands\n\nMade from the code by `make docs`.\n"]
-    for command in COMMANDS:
-        parts.append(f"## curate {command}\n\n```text\n{_help(command)}\n```\n")
-    return "\n".join(parts)
+    head = "# Commands\n\nMade from the code by `make docs`.\n"
+    pages = [f"## curate {name}\n\n```text\n{_help(name)}\n```\n" for name in COMMANDS]
+    return "\n".join([head, *pages])
 
 
 def _help(command: str) -> str:

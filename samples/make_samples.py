@@ -18,7 +18,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import yaml
 
-from trajcurate.samples.making.damage import fate_of, plant
+from trajcurate.samples.making.damage import fate_of, forced, plant
 from trajcurate.samples.making.question import Question, ask
 from trajcurate.samples.making.research import Manner, research
 from trajcurate.samples.making.world import Thing, World, digest, load_world
@@ -52,16 +52,14 @@ COAST = [
     Spec("coast", "Aunt Philomena", "maker", 9, "year"),
     Spec("coast", "Hollin Bar", "maker_place", 13),
     Spec("coast", "Ada Fenwick Marl", "place", 15, "year", "long"),
-    Spec("coast", "Strake Alkali Works", "extra", 19, answer="bold"),
-    Spec("coast", "Low Water, Four O'Clock", "extra", 26),
+    Spec("coast", "Low Water, Four O'Clock", "extra", 53),
     Spec("coast", "Gull Cairn", "extra", 37, answer="long"),
     Spec("coast", "Keld Ness", "end", 50, answer="bold"),
     Spec("coast", "Ulver Ness", "extra", 51),
-    Spec("coast", "Nine Fathoms", "maker_place", 57, answer="long"),
     Spec("coast", "Orrin Junction", "extra", 66),
     Spec("coast", "Varrick High", "maker_end", 78, answer="bold"),
     Spec("coast", "Rathe Stack", "extra", 89),
-    Spec("coast", "Brennick Old Light", "extra", 100, answer="long"),
+    Spec("coast", "Brennick Old", "extra", 100, answer="long"),
     Spec("coast", "Eskerholm", "maker_place", 101),
     Spec("coast", "Marram Dunes", "extra", 141, answer="bold"),
     Spec("coast", "Pan Fields", "end", 62, faults=("order_in_place",)),
@@ -73,19 +71,15 @@ COAST = [
 SALTWAY = [
     Spec("saltway", "《潮信录》", "extra", 6, "own", "bold"),
     Spec("saltway", "雁湾站", "extra", 11),
-    Spec("saltway", "顾阿澜", "place", 14, "year"),
     Spec("saltway", "临汐碱厂", "extra", 20, answer="long"),
-    Spec("saltway", "青蘅站", "maker_end", 34),
     Spec("saltway", "芦雪站", "extra", 52, answer="bold"),
-    Spec("saltway", "石梁站", "end", 60),
     Spec("saltway", "落星站", "maker_place", 73, answer="long"),
     Spec("saltway", "汐尾站", "extra", 84),
     Spec("saltway", "望潮站", "end", 104, answer="bold"),
-    Spec("saltway/en", "枫桥口站", "extra", 29),
+    Spec("saltway/en", "枫桥口站", "extra", 33),
     Spec("saltway/en", "槐渡站", "maker_place", 63, answer="long"),
     Spec("inlet", "鳴砂灯台", "extra", 5, "own"),
     Spec("inlet", "灯守日録", "maker_place", 12, answer="bold"),
-    Spec("inlet", "鷺島灯台", "end", 18, answer="long"),
     Spec("saltway", "三十里站", "extra", 56, faults=("order_behind",)),
     Spec("saltway", "白砚生", "extra", 17, "year", faults=("exact_repeat",)),
 ]
@@ -94,27 +88,26 @@ SALTWAY = [
 DAMAGED = [
     Spec("coast", "Fennimore Quay", "extra", 7, "own", faults=("single_quotes",)),
     Spec("saltway", "《灯下鱼谱》", "extra", 7, "own", faults=("trailing_comma",)),
-    Spec("coast", "Sorrow Bridge", "extra", 11, faults=("unquoted_keys", "code_fence")),
+    Spec("coast", "Sorrow Bridge", "extra", 57, faults=("unquoted_keys", "code_fence")),
     Spec("saltway", "铜盘站", "end", 9, "year", faults=("smart_quotes",)),
-    Spec("coast", "Sabine Orme", "end", 10, "year", faults=("python_literals",)),
+    Spec("coast", "Sabine Orme", "end", 10, "year", faults=("python_literals", "raw_line_break")),
     Spec("coast", "Varrick Low", "maker_end", 58, faults=("missing_brace", "extra_brace")),
-    Spec("coast", "Quillhaven Press", "extra", 11, faults=("raw_line_break",)),
     Spec("coast", "Jarrant Sands", "extra", 12, faults=("arguments_as_string", "parameters_key")),
     Spec("coast", "Amos Tillery", "extra", 9, "year", faults=("call_cut_off",)),
     Spec("coast", "Northern Kettle", "extra", 8, "year", faults=("qwen_coder_call",)),
     Spec("saltway", "沈未晞", "extra", 12, "year", faults=("queries_key", "urls_key")),
-    Spec("coast", "Thornmere Road", "extra", 14, faults=("goal_list", "capital_tool_name")),
+    Spec("coast", "Thornmere Road", "extra", 45, faults=("goal_list", "capital_tool_name")),
     Spec("saltway", "晒盐坪站", "extra", 61, faults=("string_for_list",)),
     Spec("coast", "Second Breakfast", "extra", 9, "year", faults=("null_padded_arguments",)),
     Spec("coast", "Hob Lane Halt", "extra", 6, "own", faults=("tag_case",)),
-    Spec("coast", "Quill Rock", "extra", 12, faults=("call_unclosed", "tag_doubled")),
+    Spec("coast", "Quill Rock", "extra", 75, faults=("call_unclosed", "tag_doubled")),
     Spec("coast", "Lorne Staithe", "maker_place", 64, faults=("think_unopened",)),
-    Spec("saltway", "青蘅书院", "extra", 9, "year", faults=("think_unclosed",)),
+    Spec("saltway", "青蘅书院", "extra", 24, "year", faults=("think_unclosed",)),
     Spec("coast", "Ivo Pellant", "end", 10, "year", faults=("think_nested",)),
-    Spec("coast", "The Bell Diver", "extra", 11, faults=("draft_call_in_think",)),
+    Spec("coast", "The Bell Diver", "extra", 32, faults=("draft_call_in_think",)),
     Spec("saltway", "鹭屿站", "extra", 10, faults=("prose_before_call", "text_after_call")),
     Spec("coast", "Orrin Messenger", "extra", 12, faults=("response_invented",)),
-    Spec("coast", "Isselwick Pier", "extra", 11, faults=("two_calls",)),
+    Spec("coast", "Isselwick Pier", "extra", 52, faults=("two_calls",)),
     Spec("saltway", "祝云樵", "place", 8, "year", faults=("call_doubled",)),
     Spec("coast", "Barnaby Coult", "extra", 13, "year", faults=("call_unanswered",)),
     Spec("saltway", "《盐的账目》", "extra", 6, "own", faults=("summary_before_answer",)),
@@ -125,21 +118,20 @@ DAMAGED = [
     Spec("coast", "Marram Halt", "extra", 10, faults=("answer_missing",)),
     Spec("coast", "Thornmere", "extra", 59, faults=("role_tool", "leading_system")),
     Spec(
-        "coast", "Ruben Lisle", "extra", 9, "year", faults=("response_split", "response_untagged")
+        "coast", "Ruben Lisle", "extra", 9, "year", "plain", ("response_split", "response_untagged")
     ),
     Spec("saltway", "何砚秋", "place", 9, "year", faults=("roles_swapped",)),
     Spec("coast", "Coult's Aunt Line", "extra", 12, faults=("message_unexplained",)),
     Spec("coast", "Flora of the Tide Line", "extra", 13, faults=("lone_surrogate",)),
-    Spec("coast", "Wendle Sands", "extra", 12, faults=("line_separator",)),
+    Spec("saltway", "石梁站", "end", 60, faults=("line_separator",)),
     Spec("coast", "Finch Seaweed Garden", "extra", 13, faults=("control_tokens",)),
     Spec("coast", "Rathe Cove", "extra", 67, faults=("page_script", "ansi_escapes")),
 ]
 
 PARQUET = [
     Spec("coast", "Harriet Lune", "extra", 8, "year", "bold"),
-    Spec("coast", "Cullerhythe Central", "extra", 25),
+    Spec("coast", "Strake Alkali Works", "extra", 19, answer="bold"),
     Spec("saltway", "温止", "extra", 9, "year"),
-    Spec("coast", "Saltgate Mole", "maker_end", 71, answer="long"),
     Spec("coast", "Ardholm Sound", "extra", 118, answer="bold"),
 ]
 
@@ -297,7 +289,7 @@ def _make_rollout(world: World, question: Question, sample: Sample, index: int, 
     messages = row["messages"]
     if sample.end == "ordered":
         order = world.voice["observation"]["order"]
-        messages.insert(len(messages) - 1, {"role": "user", "content": order})
+        forced(messages, world).insert(len(messages) - 1, {"role": "user", "content": order})
     elif sample.end != "answered":
         # The limit came behind an observation, or behind a call that was not run any more.
         del messages[-1 if sample.end == "unfinished" else -2 :]

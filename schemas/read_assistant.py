@@ -176,8 +176,9 @@ class AssistantReader:
             return True
         following = self.tags[index + 1]
         if following.name == CALL_CLOSE:
-            # The closing tag of a call whose opening tag is not there.
-            return self._end_of_bare_call(self.tags[index].end) == following.start
+            # What stands between looks like a call whose opening tag is not there.
+            begin = skip_space(self.text, self.tags[index].end)
+            return self.text.startswith(("{", "<", "```"), begin) and begin < following.start
         if following.name == THINK_CLOSE:
             # A stray closer behind the end of thinking; one of the two is chosen elsewhere.
             return not self.text[self.tags[index].end : following.start].strip() or index == 0

@@ -47,7 +47,10 @@ class ToolSpec(BaseModel):
     @classmethod
     def _compile(cls, patterns: tuple[str, ...]) -> tuple[str, ...]:
         for pattern in patterns:
-            re.compile(pattern)
+            try:
+                re.compile(pattern)
+            except re.error as error:
+                raise ValueError(f"`{pattern}` is no pattern: {error}") from None
         return patterns
 
     @cached_property

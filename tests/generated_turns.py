@@ -10,11 +10,15 @@ import re
 from dataclasses import replace
 from itertools import pairwise
 
+from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from zoo import make_trajectory
 
 from trajcurate.schemas.trajectory import AssistantMessage, Message, Trajectory, Turn
 from trajcurate.schemas.wire import read_message
+
+# No test fails because the machine has other work.
+unhurried = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
 CALLS = (
     '{"name": "search", "arguments": {"query": ["tide"], "number": %d}}',

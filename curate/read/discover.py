@@ -172,10 +172,12 @@ class _Search:
             if container is None:
                 self.ignored[str(entry.place)] = _why_ignored(entry)
             else:
-                continues = None if run is None else runs[run].path
+                continues = None
+                if run is not None:
+                    continues = runs[run].path
+                    self.run_folders[continues] = runs[run]
                 self._keep(_Found(entry, container, named=False, continues=continues))
                 kept += 1
-        self.run_folders.update({run.path: run for run in runs.values()})
         if kept:
             return None
         return f"the folder holds nothing that can be read ({len(entries)} files looked at)"

@@ -110,14 +110,13 @@ class RepairToolCalls(RejectingStep):
                 continue
             if self.unrepairable == "quarantine":
                 return Quarantine(refusal.reason, refusal.where, findings=tuple(editor.findings))
-            had_calls = had_calls or _is_answered(editor.messages, index)
+            had_calls = had_calls or _count_responses(editor.messages, index) > 0
             removed.append(refusal.reason)
             editor.remove_turn(index, refusal.reason)
-        if removed and not any(_calls(editor.messages)):
-            has_turns = any(isinstance(message, AssistantMessage) for message in editor.messages)
-            if had_calls or not has_turns:
-                detail = {"removed": removed}
-                return Drop("no_turns_left", detail=detail, findings=tuple(editor.findings))
+        has_turns = any(isinstance(message, AssistantMessage) for message in editor.messages)
+        if not has_turns or (had_calls and not any(_calls(editor.messages))):
+            detail, findings = {"removed": removed}, tuple(editor.findings)
+            return Drop("no_turns_left", detail=detail, findings=findings)
         return editor.done()
 
     def _settle_message(self, editor: Editor, index: int, schemas: _Schemas) -> _Problem | None:
@@ -230,6 +229,8 @@ def _commit(editor: Editor, index: int, batches: list[list[TextEdit]], turn: int
 
 def _unsettled(message: AssistantMessage) -> bool:
     reasons = {defect.reason for defect in message.defects}
+    if "answer_empty" in reasons:
+        reasons.discard("answer_unclosed")
     return "two_answers" not in reasons and not reasons <= _LEFT_ALONE
 
 
@@ -301,10 +302,6 @@ def _calls(messages: tuple[Message, ...] | list[Message]) -> Iterator[ToolCall |
     for message in messages:
         if isinstance(message, AssistantMessage):
             yield from message.calls
-
-
-def _is_answered(messages: list[Message], index: int) -> bool:
-    return _count_responses(messages, index) > 0
 
 
 def _count_responses(messages: list[Message], index: int) -> int:

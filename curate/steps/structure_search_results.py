@@ -23,7 +23,7 @@ class StructureSearchResults(Step):
 
     Why: the form is the one in which the target agent's tool answers, so that the model is trained
         on what it will see.
-    Safety: the same content in another form, unless `dates` or `snippet_lines` say otherwise.
+    Safety: the same content in another form, unless an option says otherwise.
     """
 
     reasons: ClassVar[dict[str, str]] = {

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import random
 import re
+import zlib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -114,11 +115,15 @@ def _rank(world: World, query: str) -> list[Page]:
     if key not in _ranks:
         wanted = _terms(query)
         scored = [
-            (-len(wanted & _terms(f"{page.title} {' '.join(page.sentences.values())}")), at)
+            (-len(wanted & _page_terms(page)), zlib.crc32(f"{query}{page.url}".encode()), at)
             for at, page in enumerate(world.pages)
         ]
-        _ranks[key] = [world.pages[at] for score, at in sorted(scored) if score < 0]
+        _ranks[key] = [world.pages[at] for score, _, at in sorted(scored) if score < 0]
     return _ranks[key]
+
+
+def _page_terms(page: Page) -> frozenset[str]:
+    return _terms(f"{page.title} {' '.join(page.sentences.values())}")
 
 
 @lru_cache(maxsize=4096)

@@ -345,15 +345,28 @@ def _unexplained(messages: Messages, world: World) -> Messages:
 
 
 def _order_in_place(messages: Messages, world: World) -> Messages:
-    """The loop puts its order where the last response should be."""
-    messages[-2] = {"role": "user", "content": world.voice["observation"]["order"]}
-    return messages
+    """The loop puts its order where the response to one more call should be."""
+    goal = _read_call(messages[-3])["arguments"]["goal"]
+    site = world.voice["site"]["person"]["facts"]
+    thought = _say(world, "confirm", site=site, Site=capital(site))
+    call = assistant(thought, call_block("search", {"query": [goal]}))
+    order = {"role": "user", "content": world.voice["observation"]["order"]}
+    return _inserted(forced(messages, world), len(messages) - 1, call, order)
 
 
 def _order_behind(messages: Messages, world: World) -> Messages:
     """The loop puts its order behind the last response."""
     order = {"role": "user", "content": world.voice["observation"]["order_context"]}
-    return _inserted(messages, len(messages) - 1, order)
+    return _inserted(forced(messages, world), len(messages) - 1, order)
+
+
+def forced(messages: Messages, world: World) -> Messages:
+    """The last message takes note of an order to answer."""
+    head, tag, rest = messages[-1]["content"].partition("<think>")
+    note = _say(world, "forced")
+    rest = f"\n{note}\n{rest.lstrip()}" if rest.startswith("\n") else f"{note}\n{rest}"
+    messages[-1]["content"] = head + tag + rest
+    return messages
 
 
 # --- text of pages ------------------------------------------------------------------------------
@@ -413,7 +426,7 @@ def _exact_repeat(messages: Messages, world: World) -> Messages:
     at = _calls(messages, "visit")[0]
     block = messages[at]["content"].rpartition("</think>\n")[2]
     later = _calls(messages)[-1]
-    site = world.voice["site"]["story"]
+    site = world.voice["site"]["lighthouse" if world.language == "en" else "station"]["dates"]
     again = assistant(_say(world, "confirm", site=site, Site=capital(site)), block)
     return _inserted(messages, later, again, dict(messages[at + 1]))
 

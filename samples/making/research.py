@@ -89,32 +89,49 @@ class _Agent:
     # --- the plan -------------------------------------------------------------------------------
 
     def _plan(self) -> list[Move]:
-        opening, ending = self._opening(), self._ending()
-        search: list[Move] = []
-        if self.manner.indirect:
-            search = [lambda: self._search_clue(self.target, found=False)]
-            search += [self._search_list, self._visit_list]
-        extra = self.manner.turn_count - 1 - len(opening) - len(search) - len(ending)
+        """The moves of the research. Turns that its clues do not need go into dead ends."""
+        ending, search = self._ending(), self._search()
+        ways = self._ways_in()
+        needed = sum(len(moves) for _, moves in ways) + len(search) + len(ending) + 1
+        extra = self.manner.turn_count - needed
         if extra < 0:
             raise ValueError(f"{self.target.name}: needs {-extra} more turns")
-        detours, sweep = self._fill(extra)
-        return detours + opening + search + sweep + ending
+        room = len(self._wrong()) * MOST_TURNS_A_CANDIDATE if search else 0
+        astray = max(extra - room, extra // 6 if extra > 24 else 0)
+        opening: list[Move] = []
+        if not search:
+            ways.append((self.target, []))
+        for sought, moves in ways:
+            detours = self._detours(sought, astray)
+            opening += detours + moves
+            astray -= len(detours)
+            extra -= len(detours)
+        return opening + search + self._sweep(extra) + ending
 
-    def _opening(self) -> list[Move]:
-        """Resolve the clues that lead to the target."""
-        moves: list[Move] = []
+    def _ways_in(self) -> list[tuple[Thing, list[Move]]]:
+        """For each clue that leads to the target: what it hides, and how to find it."""
+        ways: list[tuple[Thing, list[Move]]] = []
         anchor = self.question.anchor
         maker = self.world.maker_of(self.target) if self.question.by_maker else None
-        short = self.manner.turn_count < 11
         if anchor is not None:
-            moves.append(lambda: self._search_clue(anchor))
-            if not short:
-                moves.append(lambda: self._visit_story(anchor, anchor))
-            moves.append(lambda: self._visit_year(anchor))
+            moves: list[Move] = [
+                lambda: self._search_clue(anchor),
+                lambda: self._visit_year(anchor),
+            ]
+            if self.manner.turn_count > 10:
+                moves.insert(1, lambda: self._visit_story(anchor, anchor))
+            ways.append((anchor, moves))
         if maker is not None:
-            moves.append(lambda: self._search_clue(maker))
-            moves.append(lambda: self._visit_story(maker, maker))
-        return moves
+            moves = [lambda: self._search_clue(maker), lambda: self._visit_story(maker, maker)]
+            ways.append((maker, moves))
+        return ways
+
+    def _search(self) -> list[Move]:
+        """Where the target's own clue does not lead to it: find a list of candidates."""
+        if not self.manner.indirect:
+            return []
+        in_vain: Move = lambda: self._search_clue(self.target, found=False)  # noqa: E731
+        return [in_vain, self._search_list, self._visit_list]
 
     def _ending(self) -> list[Move]:
         """From the target's name to the answer."""
@@ -138,23 +155,15 @@ class _Agent:
             moves.append(lambda: self._visit_answer(target))
         return moves
 
-    def _fill(self, extra: int) -> tuple[list[Move], list[Move]]:
-        """Turns that lead nowhere: before the first finding, and between candidates."""
-        wrong = [
-            thing
-            for thing in self.world.of_kind(self.target.kind)
-            if thing.name not in (self.target.name, self.manner.settles_for)
-        ]
-        room = len(wrong) * MOST_TURNS_A_CANDIDATE if self.manner.indirect else 0
-        count = max(extra - room, extra // 6 if extra > 24 else 0)
-        detours = self._detours(count)
-        return detours, self._sweep(wrong, extra - len(detours)) if room else []
+    def _wrong(self) -> list[Thing]:
+        """The candidates that are not the target, nor what is taken for it in the end."""
+        known = (self.target.name, self.manner.settles_for)
+        return [t for t in self.world.of_kind(self.target.kind) if t.name not in known]
 
-    def _detours(self, count: int) -> list[Move]:
-        """A search in vain, then things that are like the first one sought and are not it."""
+    def _detours(self, sought: Thing, count: int) -> list[Move]:
+        """A search in vain, then things that are like the one sought and are not it."""
         if count <= 0:
             return []
-        sought = self.question.anchor or self.target
         others = [thing for thing in self.world.of_kind(sought.kind) if thing is not sought]
         self.rng.shuffle(others)
         moves: list[Move] = [lambda: self._search_clue(sought, found=False)]
@@ -164,10 +173,13 @@ class _Agent:
                 moves += self._check_story(thing, sought, turns)
         return moves
 
-    def _sweep(self, wrong: Sequence[Thing], count: int) -> list[Move]:
+    def _sweep(self, count: int) -> list[Move]:
         """Check candidates until `count` turns are spent."""
         if count <= 0:
             return []
+        wrong = self._wrong() if self.manner.indirect else []
+        if count > len(wrong) * MOST_TURNS_A_CANDIDATE:
+            raise ValueError(f"{self.target.name}: {count} turns too many")
         per_candidate = 1.6 if count < 15 else 2.6 if count < 70 else 3.8
         number = min(len(wrong), max(1, round(count / per_candidate)))
         number = max(number, -(-count // MOST_TURNS_A_CANDIDATE))
@@ -215,26 +227,35 @@ class _Agent:
         if flaw == "fact":
             facts: Move = lambda: self._visit_plain(thing, "facts")  # noqa: E731
             return [name, facts, more, lambda: self._visit_plain(thing, "dates"), settle][-turns:]
-        if turns == 3:
-            return [name, story, settle]
-        if turns == 4:
-            return [name, story, more, settle]
+        timeout: Move = lambda: self._visit_timeout(thing, self.target)  # noqa: E731
         again: Move = lambda: self._visit_story(thing, self.target, again=True)  # noqa: E731
-        return [name, lambda: self._visit_timeout(thing, self.target), again, more, settle]
+        ways = {
+            3: ([name, story, settle], [name, more, settle], [more, story, settle]),
+            4: (
+                [name, story, more, settle],
+                [more, name, story, settle],
+                [name, timeout, again, settle],
+            ),
+            5: (
+                [name, story, more, more, settle],
+                [more, name, story, more, settle],
+                [name, timeout, again, more, settle],
+            ),
+        }
+        return self.rng.choice(ways[turns])
 
     def _check_story(self, thing: Thing, sought: Thing, turns: int) -> list[Move]:
         """See by its story that a thing is not the one that is sought."""
+        is_listed = self.manner.indirect and sought is self.target
+        intent = "search_name" if is_listed else "guess"
         story: Move = lambda: self._visit_story(thing, sought)  # noqa: E731
         if turns == 1:
-            return [lambda: self._search_story(thing, sought)]
+            return [lambda: self._search_story(thing, sought, intent)]
+        name: Move = lambda: self._search_name(thing, intent)  # noqa: E731
         if turns == 2:
-            return [lambda: self._search_name(thing), story]
+            return [name, story]
         again: Move = lambda: self._visit_story(thing, sought, again=True)  # noqa: E731
-        return [
-            lambda: self._search_name(thing),
-            lambda: self._visit_timeout(thing, sought),
-            again,
-        ]
+        return [name, lambda: self._visit_timeout(thing, sought), again]
 
     def _flaw(self, thing: Thing) -> str:
         """Which clue a candidate does not fit."""
@@ -269,10 +290,19 @@ class _Agent:
             self._hear("miss", words)
             return
         results = self.searcher.search(query, shown=page, attributes=("fact",))
-        self._turn(intent, words, "search", query, (results,))
+        self._turn(intent, words, "search", query, (results,), follow=self._next_clue(thing))
         self._hear("hit", words | {"title": page.title})
 
-    def _search_name(self, thing: Thing) -> None:
+    def _next_clue(self, thing: Thing) -> str:
+        """A word on the clue that comes after this one."""
+        if thing is self.target or self.manner.turn_count > 50:
+            return ""
+        maker = self.world.maker_of(self.target) if self.question.by_maker else None
+        later = maker if maker not in (None, thing) and self.maker is None else self.target
+        assert later is not None
+        return self._phrase("next_clue", self._words(later))
+
+    def _search_name(self, thing: Thing, intent: str = "search_name") -> None:
         words = self._words(thing)
         query = self._query(thing, "name")
         shown = self.world.page(thing, "facts")
@@ -282,7 +312,7 @@ class _Agent:
             second = self._query(thing, "year")
             queries.append(second)
             results.append(self._vain_results(second, thing))
-        self._turn("search_name", words, "search", queries, tuple(results))
+        self._turn(intent, words, "search", queries, tuple(results))
         self._hear("lead_only", words)
 
     def _vain_results(self, query: str, thing: Thing) -> Results:
@@ -306,12 +336,12 @@ class _Agent:
         self._turn("search_name", words, "search", query, (results,))
         self._reject(thing, flaw)
 
-    def _search_story(self, thing: Thing, sought: Thing) -> None:
+    def _search_story(self, thing: Thing, sought: Thing, intent: str) -> None:
         words = self._words(thing)
         query = self._query(thing, "name")
         shown = self.world.page(thing, "story")
         results = self.searcher.search(query, shown=shown, attributes=("fact",))
-        self._turn("search_name", words, "search", query, (results,))
+        self._turn(intent, words, "search", query, (results,))
         self._dismiss(thing, sought)
 
     def _search_list(self) -> None:
@@ -391,10 +421,12 @@ class _Agent:
         words = self._words(anchor)
         self._visit(page, "visit", "year", words, ("lead", "year"), None)
         self.year = self.target.year
-        template, count = relation(self.world, self.target, anchor, "relation_")
-        related = say(self.world.language, self.voice["think"][template], count)
-        got = self._got(anchor, ("year",))
+        got, related = self._got(anchor, ("year",)), self._relation(anchor)
         self._hear("year_known", words | {"got": got, "relation": related, "year": self.year})
+
+    def _relation(self, anchor: Thing) -> str:
+        template, count = relation(self.world, self.target, anchor, "relation_")
+        return say(self.world.language, self.voice["think"][template], count)
 
     def _visit_fit(self, thing: Thing) -> None:
         page = self.world.page(thing, "facts")
@@ -415,7 +447,9 @@ class _Agent:
         ]
         purpose = asked if asked in self.voice["goal"] else "extra"
         words = self._words(thing)
-        self._visit(pages[0], "confirm", purpose, words, ("lead", asked), None)
+        is_open = any(pages[0].url in turn.arguments.get("url", ()) for turn in self.turns)
+        intent = "visit_again" if is_open else "confirm"
+        self._visit(pages[0], intent, purpose, words, ("lead", asked), None)
         self._hear("learned", words | {"got": self._got(thing, (asked,))})
 
     def _visit_flaw(self, thing: Thing, flaw: str, site: str) -> None:
@@ -469,7 +503,7 @@ class _Agent:
         return Reading(page.url, goal, evidence, summary)
 
     def _site(self, page: Page) -> dict[str, str]:
-        site = self.voice["site"][page.site]
+        site = self.voice["site"][page.thing.kind][page.site]
         return {"site": site, "Site": capital(site)}
 
     # --- thoughts -------------------------------------------------------------------------------
@@ -482,8 +516,12 @@ class _Agent:
         target: str | list[str],
         observation: Observation,
         goal: str | None = None,
+        *,
+        follow: str = "",
     ) -> None:
         intended = self._phrase(intent, words)
+        if follow:
+            intended += self.voice["between"] + follow
         if self.turns:
             thought = self._join(self.news, intended)
         else:
@@ -572,6 +610,7 @@ class _Agent:
         anchor = self.question.anchor
         if anchor is not None:
             words = {"anchor": anchor.name, "got": self._got(anchor, ("year",)), "year": self.year}
+            words["relation"] = self._relation(anchor)
             lines.append(say(self.world.language, templates["line_year"], words))
         if self.maker is not None:
             words = {"maker": self.maker.name, "maker_hint": self.maker.hint}
@@ -585,14 +624,15 @@ class _Agent:
         return self.world.words_of(thing) | {"Tag": capital(thing.tag)}
 
     def _fact(self, thing: Thing, attribute: str) -> str:
-        template = self.voice["kind"][thing.kind]["says"][attribute][0]
+        template: str = self.voice["kind"][thing.kind]["says"][attribute][0]
         return say(self.world.language, template, self.world.words_of(thing))
 
     def _got(self, thing: Thing, attributes: Sequence[str]) -> str:
         kind = self.voice["kind"][thing.kind]
         words = self.world.words_of(thing)
         got = [say(self.world.language, kind["got"][attribute], words) for attribute in attributes]
-        return self.voice["list_join"].join(got)
+        border: str = self.voice["list_join"]
+        return border.join(got)
 
     def _observed(self, key: str, words: dict[str, Any]) -> str:
         return say(self.world.language, self.voice["observation"][key], words)

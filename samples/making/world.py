@@ -146,7 +146,7 @@ class World:
             "slug": slug(thing.name) or f"{thing.kind[0]}{thing.number + 1:02d}",
             "place_slug": slug(thing.place),
             "form_slug": slug(thing.form) or "w",
-            "number": 100 + key % 800,
+            "number": 100 + 31 * thing.number + key % 31,
         }
         return words | {"own": say(self.language, kind["thing"], words)}
 
@@ -190,7 +190,8 @@ def load_world(name: str, *, thoughts: str | None = None) -> World:
     voice = _load_voice(language)
     if thoughts is not None:
         other = _load_voice(thoughts)
-        voice |= {key: other[key] for key in ("think", "site", "between", "system")}
+        voice |= {key: other[key] for key in ("think", "between", "system")}
+        voice["site"] = dict.fromkeys(voice["kind"], other["site"]["abroad"])
     return World(name, voice)
 
 

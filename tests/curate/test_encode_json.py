@@ -3,6 +3,7 @@ from __future__ import annotations
 import json
 
 import pytest
+from generated_turns import unhurried
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -50,6 +51,7 @@ JSON = st.recursive(
 )
 
 
+@unhurried
 @given(JSON, st.booleans(), st.sampled_from([None, 0, 2]), st.sampled_from([",", " , "]))
 def test_the_form_is_that_of_json_dumps(
     value: object, is_ascii: bool, indent: int | None, comma: str

@@ -4,7 +4,7 @@ import json
 from itertools import pairwise
 
 import pytest
-from generated_turns import turn
+from generated_turns import turn, unhurried
 from hypothesis import given
 from hypothesis import strategies as st
 from zoo import search_visit
@@ -269,6 +269,7 @@ def said(text: str) -> list[str]:
     return found
 
 
+@unhurried
 @given(
     st.sampled_from(["search", "Search", "visit", "browse", "abacus"]),
     st.dictionaries(KEYS, VALUES, max_size=5),

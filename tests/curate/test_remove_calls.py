@@ -1,7 +1,14 @@
 from __future__ import annotations
 
 import pytest
-from generated_turns import ANSWER, assert_nothing_is_orphaned, numbers_of_calls, trajectories, wrap
+from generated_turns import (
+    ANSWER,
+    assert_nothing_is_orphaned,
+    numbers_of_calls,
+    trajectories,
+    unhurried,
+    wrap,
+)
 from hypothesis import given
 from hypothesis import strategies as st
 from zoo import make_trajectory, pairs, undo
@@ -132,6 +139,7 @@ def test_removing_no_call_changes_nothing() -> None:
     assert editor.edits == []
 
 
+@unhurried
 @given(trajectories(), st.data(), st.booleans())
 def test_what_is_left_is_whole_and_every_removal_can_be_undone(
     row: Trajectory, data: st.DataObject, keep_unpaired: bool

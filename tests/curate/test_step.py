@@ -3,7 +3,7 @@ from __future__ import annotations
 import json
 
 import pytest
-from generated_turns import ANSWER, turn, wrap
+from generated_turns import ANSWER, turn, unhurried, wrap
 from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
@@ -171,6 +171,7 @@ CONTENTS = st.sampled_from([turn(CALL), ANSWER, wrap("1"), "", "x\u2028y", "<thi
 ROLES = st.sampled_from(["assistant", "user", "system", "tool"])
 
 
+@unhurried
 @given(
     st.lists(st.fixed_dictionaries({"role": ROLES, "content": CONTENTS}), min_size=1, max_size=6),
     st.lists(st.integers(0, 5), max_size=8),
@@ -201,3 +202,24 @@ def test_edits_undone_last_to_first_give_the_messages_back(
             editor.replace_text(index, changes[: data.draw(st.integers(1, 2))])
     done = editor.done()
     assert undo(done.trajectory.messages, done.edits) == to_messages(editor.trajectory.messages)
+
+
+def test_half_a_surrogate_pair_can_be_removed_and_comes_back() -> None:
+    row = make_trajectory(pairs(turn(CALL), "a\ud83d"))
+    editor = Editor(row)
+    editor.remove(2, "unwanted")
+    done = editor.done()
+    assert undo(done.trajectory.messages, done.edits) == to_messages(row.messages)
+
+
+def test_replacing_nothing_changes_nothing() -> None:
+    editor = make_editor(turn(CALL), "one")
+    editor.replace_text(1, [])
+    assert editor.done().trajectory is editor.trajectory
+
+
+def test_turns_of_many_messages_are_counted_once() -> None:
+    editor = make_editor(*[turn(CALL), "1"] * 5_000)
+    for index in range(9_999, 0, -2):
+        editor.remove_turn(index, "unwanted")
+    assert [edit.turn for edit in editor.edits[::2]] == list(range(4_999, -1, -1))

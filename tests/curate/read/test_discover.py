@@ -199,6 +199,7 @@ def test_a_run_folder_is_noticed_within_a_folder(written: Written, tmp_path: Pat
         ("a.jsonl", False),
         ("run/data/t.parquet", True),
     ]
+    assert [run.path for run in inputs.run_folders] == [f"{tmp_path}/in/run"]
 
 
 @pytest.mark.parametrize("content", [b"", b"{", b"[]", b'{"rows": 60}', b"\xff", b"[" * 100_000])
@@ -261,6 +262,7 @@ def test_no_input_at_all_is_an_error() -> None:
 
 
 def test_urls_are_listed_like_folders(memory: Any) -> None:
+    memory.pipe("/in/.hidden.jsonl", b"{}\n")
     for name in ("b.jsonl", "a/z.jsonl", ".hid/x.jsonl", "run/data/t.parquet", "run/plan.parquet"):
         memory.pipe(f"/in/{name}", b"{}\n")
     memory.pipe("/in/run/manifest.json", MANIFEST)

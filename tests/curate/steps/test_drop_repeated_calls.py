@@ -2,14 +2,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import pytest
-from generated_turns import ANSWER, assert_nothing_is_orphaned, trajectories, turn, wrap
+from generated_turns import ANSWER, assert_nothing_is_orphaned, trajectories, turn, unhurried, wrap
 from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
+from shared_data import shared
 from zoo import (
     Sample,
     check_kept,
@@ -24,8 +24,6 @@ from trajcurate.curate.step import Editor, Keep
 from trajcurate.curate.steps.drop_repeated_calls import DropRepeatedCalls
 from trajcurate.schemas.tools import ToolSet
 from trajcurate.schemas.trajectory import AssistantMessage, ToolCall, Trajectory
-
-OPEN_CASES = Path(__file__).resolve().parents[4] / "shared" / "cases" / "open_cases.jsonl"
 
 FAILED = wrap("Tool execution timed out after 120 seconds.")
 
@@ -286,6 +284,7 @@ def test_many_repeats_in_one_turn_take_linear_time() -> None:
     assert outcome.trajectory.messages[2].content == wrap("0", "1")
 
 
+@unhurried
 @given(
     trajectories(),
     st.sampled_from([("arguments",), ("arguments", "goal")]),
@@ -310,6 +309,7 @@ def tools_called(row: Trajectory) -> set[str | None]:
     }
 
 
+@unhurried
 @given(st.lists(st.tuples(st.sampled_from("ab"), st.sampled_from("gh"), st.booleans()), max_size=8))
 def test_arguments_and_first_is_the_rule_of_the_public_script(
     calls: list[tuple[str, str, bool]],
@@ -327,9 +327,7 @@ def test_arguments_and_first_is_the_rule_of_the_public_script(
 
 
 def test_open_case_of_a_retry_that_worked() -> None:
-    if not OPEN_CASES.exists():
-        pytest.skip("the open cases are not on this machine")
-    lines = OPEN_CASES.read_text(encoding="utf-8").splitlines()
+    lines = shared("cases", "open_cases.jsonl").read_text(encoding="utf-8").splitlines()
     case = next(case for line in lines if (case := json.loads(line))["id"] == "DD-10")
     messages = case["input"]["messages"]
     outcome = check_kept(DropRepeatedCalls(), make_trajectory(messages))

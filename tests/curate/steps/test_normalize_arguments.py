@@ -1,13 +1,13 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 from typing import Any
 
 import pytest
-from generated_turns import ANSWER, assert_nothing_is_orphaned, trajectories, turn, wrap
+from generated_turns import ANSWER, assert_nothing_is_orphaned, trajectories, turn, unhurried, wrap
 from hypothesis import given
 from hypothesis import strategies as st
+from shared_data import shared
 from zoo import (
     Sample,
     check_kept,
@@ -22,8 +22,6 @@ from trajcurate.curate.step import Drop, Keep
 from trajcurate.curate.steps.normalize_arguments import NormalizeArguments
 from trajcurate.schemas.tools import ToolSet
 from trajcurate.schemas.trajectory import AssistantMessage, ToolCall, Trajectory
-
-OPEN_CASES = Path(__file__).resolve().parents[4] / "shared" / "cases" / "open_cases.jsonl"
 
 GOOD = '{"name": "search", "arguments": {"query": ["tide"]}}'
 NO_GOAL = '{"name": "visit", "arguments": {"url": ["u"]}}'
@@ -235,6 +233,7 @@ def test_a_call_nested_as_deep_as_it_can_be_read_is_no_trouble() -> None:
         apply(make_trajectory(pairs(turn(deep), wrap("1"))), encode="always")
 
 
+@unhurried
 @given(
     trajectories(),
     st.sampled_from(["drop_turn", "reject", "keep"]),
@@ -262,9 +261,7 @@ def test_what_is_kept_is_whole_fits_and_is_left_alone_next_time(
 
 
 def open_case(name: str) -> dict[str, Any]:
-    if not OPEN_CASES.exists():
-        pytest.skip("the open cases are not on this machine")
-    lines = OPEN_CASES.read_text(encoding="utf-8").splitlines()
+    lines = shared("cases", "open_cases.jsonl").read_text(encoding="utf-8").splitlines()
     return next(case for line in lines if (case := json.loads(line))["id"] == name)
 
 

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import pytest
-from generated_turns import ANSWER, assert_nothing_is_orphaned, trajectories, turn, wrap
+from generated_turns import ANSWER, assert_nothing_is_orphaned, trajectories, turn, unhurried, wrap
 from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
@@ -154,6 +154,7 @@ def test_no_row_is_too_odd(messages: list[dict[str, str]]) -> None:
     PruneTools().apply(make_trajectory(messages), search_visit())
 
 
+@unhurried
 @given(
     trajectories(),
     st.sampled_from([("search", "visit"), ("search",), ("visit",), ("pythoninterpreter",)]),

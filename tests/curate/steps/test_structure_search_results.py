@@ -5,7 +5,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from generated_turns import ANSWER, trajectories, turn, wrap
+from generated_turns import ANSWER, trajectories, turn, unhurried, wrap
 from hypothesis import given
 from hypothesis import strategies as st
 from zoo import (
@@ -96,6 +96,11 @@ def test_dates_and_snippet_lines_can_be_left_out() -> None:
     outcome = structure(turn(SEARCH), wrap(TEXT), dates="drop", snippet_lines="join")
     expected = JSON.replace(', "date": "May 3, 2019"', "").replace("\\n\\n", "\\n")
     assert contents(outcome)[1] == wrap(expected)
+
+
+def test_notes_can_be_left_out() -> None:
+    outcome = structure(turn(SEARCH), wrap("Failed to search for 'tide'"), notes="drop")
+    assert contents(outcome)[1] == wrap('[{"query": "tide", "web_page_info_list": []}]')
 
 
 def test_responses_are_read_block_by_block_beside_their_calls() -> None:
@@ -206,6 +211,7 @@ def test_no_row_is_too_odd(messages: list[dict[str, str]]) -> None:
     check_kept(StructureSearchResults(), make_trajectory(messages))
 
 
+@unhurried
 @given(
     trajectories(),
     st.lists(st.sampled_from([TEXT, OTHER_TEXT, JSON, PAGE, "r0 High at noon.", ""]), max_size=24),
