@@ -24,6 +24,7 @@ bench: .venv/dev.done
 
 docs: .venv/core.done
 	$(BIN)/python docs/make_reference.py
+	$(BIN)/python docs/make_picture.py
 
 samples: .venv/core.done
 	$(BIN)/python samples/make_samples.py

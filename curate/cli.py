@@ -257,50 +257,26 @@ def _show_plan(pipeline: str, inputs: list[str], settings: list[str]) -> None:
 
 
 def _show_funnel(result: RunResult) -> None:
-    from trajcurate.curate.funnel import funnel, listed
+    from rich.console import Console
 
-    totals = result.manifest["totals"]
+    from trajcurate.curate.funnel_table import funnel_table, weight_table
+
     if result.was_done_before:
         _talk(f"`{result.output}` holds this run already; nothing to do")
-    lines = funnel(result.manifest)
-    width = max([len(line.step) for line in lines] + [4])
-    print(f"{'read':<{width}}  {totals['read']:>8,} rows")
-    for line in lines:
-        lost = sum(line.rejected.values())
-        parts = [f"{line.rows_kept:>8,} kept"]
-        if line.rows_edited:
-            parts.append(f"{line.rows_edited:,} edited ({listed(line.edits)})")
-        if lost:
-            parts.append(f"{lost:,} rejected ({listed(line.rejected)})")
-        if line.findings:
-            parts.append(f"found {listed(line.findings, 3)}")
-        print(f"{line.step:<{width}}  {'; '.join(parts)}")
-    print(
-        f"{'written':<{width}}  {totals['written']:>8,} rows in data/, "
-        f"{totals['rejected']:,} in rejected/ ({totals['dropped']:,} dropped, "
-        f"{totals['quarantined']:,} quarantined), {totals['edits']:,} edits, "
-        f"{totals['findings']:,} findings"
+    totals = result.manifest["totals"]
+    console = Console(highlight=False)
+    if not console.is_terminal:
+        console.width = 120
+    console.print(funnel_table(result.manifest))
+    console.print(
+        f"\n{totals['written']:,} rows written, {totals['rejected']:,} rejected "
+        f"({totals['dropped']:,} dropped, {totals['quarantined']:,} quarantined), "
+        f"{totals['edits']:,} edits, {totals['findings']:,} findings\n"
     )
-    _show_weights(result.manifest["weights"], totals)
-    print(f"\n{'data':<9}{result.output / 'data'}")
-    print(f"{'rejected':<9}{result.output / 'rejected'}")
-    print(f"{'report':<9}{result.output / 'report.html'}")
-
-
-def _show_weights(weights: list[dict[str, Any]], totals: dict[str, int]) -> None:
-    if not weights:
-        return
-    buckets: dict[tuple[str, float], list[float]] = {}
-    for line in weights:
-        bucket = buckets.setdefault((line["turns"], line["weight"]), [0, 0])
-        bucket[0] += line["rows"]
-        bucket[1] += line["planned_rows"]
-    print(f"\n{'turns':<8} {'rows':>8} {'weight':>7} {'in the plan':>12}")
-    for (turns, weight), (rows, planned) in sorted(
-        buckets.items(), key=lambda item: int(item[0][0].split("-")[0])
-    ):
-        print(f"{turns.removesuffix('-'):<8} {rows:>8,} {weight:>7g} {planned:>12,}")
-    print(f"{'all':<8} {totals['kept']:>8,} {'':>7} {totals['planned']:>12,}")
+    if result.manifest["weights"]:
+        console.print(weight_table(result.manifest))
+    for name in ("data", "rejected", "report.html"):
+        console.print(f"{name:<12} {result.output / name}", soft_wrap=True, markup=False)
 
 
 def _show_check(result: CheckResult) -> None:

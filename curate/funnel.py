@@ -42,6 +42,7 @@ def funnel(manifest: Mapping[str, Any]) -> list[FunnelLine]:
             line["edited"] += counts["rows_edited"]
             for name in ("rejected", "edits", "findings"):
                 line[name].update(counts[name])
+    _count_reading(lines, manifest["totals"]["read"])
     late = manifest.get("late", {})
     for label, line in lines.items():
         if late and label.startswith("weigh"):
@@ -58,8 +59,16 @@ def funnel(manifest: Mapping[str, Any]) -> list[FunnelLine]:
             _by_count(line["findings"]),
         )
         for label, line in lines.items()
-        if label not in ("read", "adapt", "write") or line["rejected"]
+        if label not in ("adapt", "write") or line["rejected"]
     ]
+
+
+def _count_reading(lines: dict[str, dict[str, Any]], read: int) -> None:
+    """What comes in before the first step: units count only what reading and adapting refuse."""
+    for label in ("read", "adapt"):
+        if label in lines:
+            lines[label]["in"] = read
+            read = lines[label]["kept"] = read - sum(lines[label]["rejected"].values())
 
 
 def _by_count(counts: Counter[str]) -> dict[str, int]:

@@ -136,10 +136,10 @@ PARQUET = [
 ]
 
 
-def main() -> None:
-    """Write all samples."""
+def main(target: Path = HERE) -> None:
+    """Write all samples below `target`."""
     truth: list[dict[str, Any]] = []
-    folder = HERE / "redsearcher"
+    folder = target / "redsearcher"
     coast = _write_jsonl(folder / "coast.jsonl", COAST, truth)
     _write_jsonl(folder / "saltway.jsonl", SALTWAY, truth)
     lines = [_line(_make_row(spec)) for spec in DAMAGED]
@@ -149,8 +149,8 @@ def main() -> None:
     _write_text(folder / "damaged.jsonl", "".join(lines))
     _write_parquet(folder / "train-00000-of-00001.parquet", PARQUET, truth)
     entries = ",\n".join(json.dumps(entry) for entry in truth)
-    _write_text(folder / "truth.json", f"[\n{entries}\n]\n")
-    _write_rollouts(HERE / "rollouts")
+    _write_text(target / "truth.json", f"[\n{entries}\n]\n")
+    _write_rollouts(target / "rollouts")
 
 
 # --- raw rows -----------------------------------------------------------------------------------
