@@ -36,6 +36,7 @@ class Draft(NamedTuple):
     history: tuple[Edits, ...]
 
     def original(self, at: int) -> int:
+        """The offset in the damaged text of what stands at `at`."""
         for edits in reversed(self.history):
             at = _offset_before(edits, at)
         return at
@@ -77,6 +78,11 @@ def find_defect(text: str) -> str | None:
 
 
 def shape_call(draft: Draft) -> Draft:
+    """The draft without wrappers, with its arguments under their name and decoded.
+
+    Raises:
+        Refusal: it holds several calls or none, or arguments that are no object.
+    """
     for _ in range(_MAX_WRAPPERS):
         unwrapped = _unwrap(draft)
         if unwrapped is None:

@@ -50,9 +50,8 @@ class Draft(Editor):
 
     def insert(self, index: int, message: Message, reason: str) -> None:
         """Put a message before what stands at `index`."""
-        count = self._count_to(index)
+        self._count_to(index)
         super().insert(index, message, reason)
-        self._counted_to, self._assistants = index, count
         self.sources.insert(index, Source(None, message.role))
 
     def move_to(self, index: int, target: int, reason: str) -> None:

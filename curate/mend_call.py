@@ -90,6 +90,7 @@ _PROSE = re.compile(r"[^{}\[\]<>｛｝［］`]++")
 _KEY_IN_PROSE = re.compile(rf"""["'“”‘’＂＇]{BLANK}[:：]""")
 _UNOPENED = re.compile(rf"""["'“”＂](?:name|arguments|parameters|function)["'“”＂]{BLANK}[:：]""")
 _QUOTED_CALL = re.compile(rf"[{QUOTES}]{BLANK}[{{\[{QUOTES}]")
+_TAG_AT_END = re.compile(rf"</?[^\s<>]*+>?{BLANK}\Z")
 _ESCAPED_CALL = re.compile(r"(?:\[\s*+)?\{\s*+\\\"")
 
 
@@ -254,7 +255,7 @@ class _Block:
         """The program runs to the last closing tag; only brackets and a fence may follow."""
         close = self.body.rfind(CODE_CLOSE, at + len(CODE_OPEN))
         if close < 0:
-            if self.is_fenced:
+            if self.is_fenced or _TAG_AT_END.search(self.body, at + len(CODE_OPEN)):
                 raise Refusal("call_ambiguous", at)
             end = len(self.body.rstrip(JSON_SPACE))
             self._edit(end, end, "\n" + CODE_CLOSE, "call_code_unclosed")

@@ -92,12 +92,10 @@ def mend_hidden_call(message: AssistantMessage, around: Surroundings) -> list[Te
             return []
         close = invented.start()
         start = text.rfind(CALL_OPEN, message.thought_start, close)
-        if start < 0 or not text[:start].rstrip().endswith(THINK_CLOSE):
-            return []
     elif find_defect(message, "think_unclosed", "think_missing"):
         close = len(text.rstrip()) - len(CALL_CLOSE)
         start = text.rfind(CALL_OPEN, message.thought_start)
-        if message.calls or not around.is_answered or not text.startswith(CALL_CLOSE, close):
+        if not text.startswith(CALL_CLOSE, close):
             return []
     else:
         return []

@@ -146,14 +146,14 @@ class _Turn:
         return _Reply(_Kind.ENDS_IN_ORDER, _changed(content, changes), changes)
 
     def _read_untagged(self, content: str, is_from_tool: bool, is_last: bool) -> _Reply | None:
-        if is_known_order(content):
+        is_tagged = response_shape(content).is_tagged
+        if not is_tagged and is_known_order(content):
             return _untagged(content, _Kind.ORDER)
         if is_from_tool or content.lstrip().startswith(self.heads):
             return _untagged(content, _Kind.RESPONSE)
         if not content.strip():
             is_response = self.response_count < self.call_count
             return _untagged(content, _Kind.RESPONSE) if is_response else None
-        is_tagged = response_shape(content).is_tagged
         if not is_tagged and self._is_order(content, is_last, strictly=self.takes_any_text):
             return _untagged(content, _Kind.ORDER)
         return _untagged(content, _Kind.RESPONSE) if self.takes_any_text else None

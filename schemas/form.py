@@ -139,12 +139,8 @@ def response_shape(content: str) -> ResponseShape:
     """Look for the outer tags of an observation at the ends of its text."""
     start = len(content) - len(content.lstrip())
     end = max(start, len(content.rstrip()))
-    behind_opening = start + len(RESPONSE_OPEN)
-    has_opening = content[start:behind_opening].lower() == RESPONSE_OPEN
-    closing = end - len(RESPONSE_CLOSE)
-    has_closing = closing >= (behind_opening if has_opening else start) and (
-        content[closing:end].lower() == RESPONSE_CLOSE
-    )
+    has_opening = content[start : start + len(RESPONSE_OPEN)].lower() == RESPONSE_OPEN
+    has_closing = content[max(start, end - len(RESPONSE_CLOSE)) : end].lower() == RESPONSE_CLOSE
     return ResponseShape(start, end, has_opening, has_closing)
 
 

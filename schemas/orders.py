@@ -12,18 +12,15 @@ import re
 from trajcurate.schemas.tags import RESPONSE_CLOSE, RESPONSE_OPEN
 
 ORDER_LENGTH = 600  # an order that no phrase is known of is shorter
-_KNOWN_LENGTH = 1_000
-_BLOCK_LENGTH = _KNOWN_LENGTH + 2 * len(RESPONSE_CLOSE)
+_KNOWN_LENGTH = 1_000  # of a block, tags included
 _BORDER = f"\n{RESPONSE_CLOSE}\n{RESPONSE_OPEN}\n"
 
 
 def is_known_order(text: str) -> bool:
     """Whether the text is an order to answer of a kind that known agent loops give."""
-    if len(text) > _BLOCK_LENGTH:
-        return False
-    text = text.strip()
     if len(text) > _KNOWN_LENGTH:
         return False
+    text = text.strip()
     if not asks_for_answer(text):
         return _BARE_LIMIT.fullmatch(text) is not None
     if _OPENING.match(text) is not None:
@@ -33,10 +30,10 @@ def is_known_order(text: str) -> bool:
 
 def ends_in_known_order(content: str) -> bool:
     """Whether the last block of an exactly wrapped observation is a known order."""
-    border = content.rfind(_BORDER, -_BLOCK_LENGTH)
+    border = content.rfind(_BORDER, -_KNOWN_LENGTH)
     if border >= 0:
         start = border + len(_BORDER)
-    elif len(content) <= _BLOCK_LENGTH:
+    elif len(content) <= _KNOWN_LENGTH:
         start = len(RESPONSE_OPEN)
     else:
         return False

@@ -253,7 +253,7 @@ def _read_plain_call(text: str, start: int) -> ToolCall | None:
 def _read_plain_answer(text: str, start: int) -> Answer | None:
     text_start = start + 8
     close = text.find(ANSWER_CLOSE, text_start)
-    if close < 0 or TAG.search(text, text_start, close) or TAG.search(text, close + 9):
+    if close < 0 or TAG.search(text, text_start, close):
         return None
     if not text[text_start:close].strip():
         return None

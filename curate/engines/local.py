@@ -7,9 +7,12 @@ folder, not on the terminal.
 
 from __future__ import annotations
 
+import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from types import ModuleType
 from typing import Any
 
 import multiprocess
@@ -20,16 +23,26 @@ from trajcurate.curate.engines.task import Tasks, lost_task
 from trajcurate.curate.errors import WorkerDied
 
 _POLL_SECONDS = 0.2
+# Loaded once by the server that forks the workers, and not once by each worker of each phase.
+_PRELOADED = [
+    "trajcurate.curate.engines.local",
+    "trajcurate.curate.map_unit",
+    "trajcurate.curate.write_output",
+]
 
 
 class _Rank:
-    """What datatrove calls for each rank: the task of that number."""
+    """What datatrove calls for each rank, that is, for each worker.
+
+    Workers take tasks one by one, so that a long one holds up nobody; a rank a task would cost
+    datatrove some 50 ms each.
+    """
 
     def __init__(self, tasks: Tasks) -> None:
         self.tasks = tasks
 
     def __call__(self, data: Any, rank: int, world_size: int) -> None:
-        self.tasks.run(self.tasks.numbers[rank])
+        self.tasks.run_unclaimed()
 
 
 class _QuietExecutor(LocalPipelineExecutor):  # type: ignore[misc]
@@ -47,16 +60,45 @@ def run_local(
         WorkerDied: a process was killed while it worked on a task.
     """
     logger.disable("datatrove")
+    multiprocess.get_context("forkserver").set_forkserver_preload(_PRELOADED)
+    workers = min(workers, len(tasks.numbers))
     executor = _QuietExecutor(
         pipeline=[_Rank(tasks)],
-        tasks=len(tasks.numbers),
-        workers=min(workers, len(tasks.numbers)),
+        tasks=workers,
+        workers=workers,
         logging_dir=f"{tasks.work}/logs/{tasks.phase}",
         skip_completed=False,
     )
     failure: list[BaseException] = []
     thread = threading.Thread(target=_run, args=(executor, failure), daemon=True)
-    thread.start()
+    with _without_main_module():
+        thread.start()
+        _wait(thread, tasks, is_done, on_progress)
+    if failure:
+        raise failure[0]
+
+
+@contextmanager
+def _without_main_module() -> Iterator[None]:
+    """Keep workers from running the user's script again: they need nothing of it.
+
+    A script without a main guard, or one read from a pipe, would otherwise fail in each worker as
+    it starts, and the pool would start workers for ever.
+    """
+    main = sys.modules["__main__"]
+    sys.modules["__main__"] = ModuleType("__main__")
+    try:
+        yield
+    finally:
+        sys.modules["__main__"] = main
+
+
+def _wait(
+    thread: threading.Thread,
+    tasks: Tasks,
+    is_done: Callable[[int], bool],
+    on_progress: Callable[[], None],
+) -> None:
     try:
         while thread.is_alive():
             thread.join(_POLL_SECONDS)
@@ -65,8 +107,6 @@ def run_local(
     finally:
         if thread.is_alive():
             _end_processes()
-    if failure:
-        raise failure[0]
 
 
 def _run(executor: LocalPipelineExecutor, failure: list[BaseException]) -> None:

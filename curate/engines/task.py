@@ -25,7 +25,6 @@ class Tasks:
 
     def run(self, number: int) -> None:
         """Do one task. What goes wrong is left beside the work, for the process that waits."""
-        _note_process(self.work, self.phase, number)
         module, _, name = self.function.partition(":")
         try:
             getattr(importlib.import_module(module), name)(self.work, number)
@@ -33,11 +32,23 @@ class Tasks:
             _note_failure(self.work, self.phase, number, error)
             raise
 
+    def run_unclaimed(self) -> None:
+        """Do every task that no other process has taken: the share of one of several workers."""
+        for number in self.numbers:
+            if _claim(self.work, self.phase, number):
+                self.run(number)
 
-def _note_process(work: str, phase: str, number: int) -> None:
+
+def _claim(work: str, phase: str, number: int) -> bool:
+    """Take a task for this process; False when another one has it."""
     folder = Path(work, "processes")
     folder.mkdir(exist_ok=True)
-    (folder / f"{phase}-{number}").write_text(str(os.getpid()))
+    try:
+        with (folder / f"{phase}-{number}").open("x") as claim:
+            claim.write(str(os.getpid()))
+    except FileExistsError:
+        return False
+    return True
 
 
 def _note_failure(work: str, phase: str, number: int, error: Exception) -> None:

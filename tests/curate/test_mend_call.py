@@ -23,7 +23,7 @@ SCHEMAS = {
             "goal": {"type": "string"},
             "limit": {"type": "integer"},
             "deep": {"type": "boolean"},
-            "either": {"type": ["string", "array"]},
+            "either": {"type": ["string", "array", "integer"]},
         }
     }
 }
@@ -211,6 +211,7 @@ def test_damage_is_mended_and_named(body: str, text: str, mendings: str) -> None
         ("<function=visit><parameter=url>[5] is\n</parameter></function>", {"url": "[5] is"}),
         ("<function=visit><parameter=url>['u']</parameter></function>", {"url": ["u"]}),
         ('<function=visit><parameter=either>["u"]</parameter></function>', {"either": ["u"]}),
+        ("<function=visit><parameter=either>5</parameter></function>", {"either": "5"}),
         ("<function=visit><parameter=other>[5]</parameter></function>", {"other": "[5]"}),
         ("<function=visit><parameter=goal>x<parameter=limit>5", {"goal": "x", "limit": 5}),
         ('<function=visit>{"goal": "x",}</function>', {"goal": "x"}),
@@ -283,11 +284,13 @@ def test_a_sound_call_is_not_touched(body: str) -> None:
         (search("'the states', 'names' list'"), "call_ambiguous", 63),
         (search('"a, "b"'), "call_ambiguous", 47),
         (visit('"x'), "call_ambiguous", 44),
+        (visit('"what "Orlo": is"'), "call_ambiguous", 51),
         (search(r'"a \"b\" \alpha"'), "call_ambiguous", 46),
         (search(r'"\\frac \alpha"'), "call_ambiguous", 44),
         (search(r'"the keeper\'s"'), "call_ambiguous", 54),
         (search(r"'a\/b'"), "call_ambiguous", 45),
         (search('"a", // "b",\n"c"'), "call_ambiguous", 48),
+        (search("'the keepers', // it's\n5"), "call_ambiguous", 58),
         ('{"name": "visit", "arguments": {"url": ["u"]}, "goal": "g"}}', "call_ambiguous", 47),
         (
             '{"name": "visit", "arguments": {"url": ["u"}, "goal": "g"}}',
@@ -301,9 +304,12 @@ def test_a_sound_call_is_not_touched(body: str) -> None:
         (SEARCH + search('"c"'), "call_several", len(SEARCH)),
         ("[" + SEARCH + ", " + search('"c"') + "]", "call_several", len(SEARCH) + 3),
         (SEARCH + ', "goal": "g"', "call_text_around", len(SEARCH)),
+        (SEARCH + ", 'goal': 5", "call_text_around", len(SEARCH)),
+        (SEARCH + ' see "x"', "call_text_around", len(SEARCH) + 1),
         ('{"name": "py", "arguments": {}}\nprint(1)', "call_text_around", 32),
         (SEARCH + "\n```python\nx\n```\n```", "call_text_around", len(SEARCH) + 1),
         ('{"name": "py", "arguments": {}}<code>x</code> y', "call_text_around", 46),
+        ('{"name": "py", "arguments": {}}<code>x</cde>', "call_ambiguous", 31),
         # Values that JSON does not have.
         (search("NaN"), "call_number_not_json", 43),
         (search("+5"), "call_number_not_json", 43),
@@ -311,10 +317,12 @@ def test_a_sound_call_is_not_touched(body: str) -> None:
         (search("007"), "call_number_not_json", 43),
         (search("salt"), "call_value_unquoted", 43),
         (visit(""), "call_value_missing", 40),
+        ('{"name": "search", "arguments": {"query": [}}', "call_value_missing", 43),
         ('{"name" "search"}', "call_colon_missing", 8),
         # Calls in tags.
         ("<function=>\n</function>", "call_not_json", 0),
         ("<function=f>", "call_cut_off", 12),
+        ("<function=f> x", "call_text_around", 13),
         ("<function=f>\n<parameter=a>1</parameter>2</function>", "call_text_around", 39),
         ("<function=f><parameter=a>x <parameter=b> y</parameter></function>", "call_ambiguous", 27),
         (

@@ -49,6 +49,7 @@ def test_whole_and_unfinished_trajectories_are_well_formed(messages: Pairs) -> N
         (pairs(ANSWER, REPLY), [("answer_before_end", 1)]),
         (pairs(CALL, "x"), [("response_untagged", 2)]),
         ([*pairs(CALL, REPLY), *pairs()], [("message_unexplained", 3)]),
+        ([*pairs(), *pairs(CALL, REPLY)[2:], *pairs(ANSWER)[1:]], [("message_unexplained", 1)]),
         ([*pairs(CALL, REPLY), *pairs(CALL, REPLY)[2:]], [("response_split", 3)]),
         ([*pairs(CALL), *pairs(ANSWER)[1:]], [("call_unanswered", 1)]),
         ([*pairs(CALL), {"role": "tool", "content": REPLY}], [("role_unknown", 2)]),

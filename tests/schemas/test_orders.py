@@ -51,6 +51,7 @@ NOT_ORDERS = [
     "The answer is 42.",
     "answer: 42",
     "Questions and answers",
+    "Time is up, said the keeper, and no answer came.",
     "You have exceeded your API rate limit.",
     "You have reached your limit of free articles. Subscribe for more answers.",
     "[Search] You have reached the maximum number of searches. Answer now.",

@@ -486,6 +486,10 @@ def test_an_observation_is_wrapped_when_nothing_stands_outside(
             wrap_response("a\n</tool_response> <tool_response>\nb"),
             ["a\n</tool_response> <tool_response>\nb"],
         ),
+        (
+            wrap_response("a\n</tool_response>\n<tool_response> b"),
+            ["a\n</tool_response>\n<tool_response> b"],
+        ),
         ("plain", ["plain"]),
         (
             "plain\n</tool_response>\n<tool_response>\nb",

@@ -175,6 +175,40 @@ def test_a_response_that_quotes_a_turn_is_not_swapped() -> None:
     assert kept(messages) == row(("a", PYTHON), ("u", block(VISIT)), ("a", ANSWER))
 
 
+@pytest.mark.parametrize(
+    "messages",
+    [
+        row(("a", SEARCH), ("u", VISIT)),  # answers a call
+        row(("a", SEARCH), ("u", block(HITS)), ("u", VISIT), ("a", ANSWER)),  # is not answered
+        row(("a", SEARCH), ("u", VISIT.replace("Read.", "Answer.")), ("a", ANSWER)),
+    ],
+)
+def test_a_user_message_like_a_turn_is_not_understood_where_none_fits(messages: Pairs) -> None:
+    assert rejection(messages)[0] == "message_unexplained"
+
+
+def test_a_tool_message_that_reads_like_a_turn_is_a_response() -> None:
+    messages = row(("a", TWO_CALLS), ("u", block(HITS)), ("tool", VISIT))
+    assert kept(messages)[2]["content"] == block(HITS) + "\n" + block(VISIT)
+
+
+def test_a_question_that_reads_like_a_turn_stays_the_question() -> None:
+    messages = [{"role": "user", "content": VISIT}, {"role": "assistant", "content": block(PAGE)}]
+    messages += row(("a", SEARCH), ("u", block(HITS)))[1:]
+    assert rejection(messages, question=VISIT) == ("message_unexplained", "$.messages[1]")
+
+
+def test_half_a_response_under_assistant_is_found_where_roles_alternate() -> None:
+    messages = row(("a", TWO_CALLS), ("u", block(HITS)), ("a", block(PAGE)))
+    assert kept(messages) == row(("a", TWO_CALLS), ("u", block(HITS) + "\n" + block(PAGE)))
+
+
+def test_a_turn_between_invented_responses_is_no_response() -> None:
+    turn = block("a") + "\n" + SEARCH + "\n" + block("b")
+    messages = row(("a", turn), ("u", block(HITS)), ("a", ANSWER))
+    assert kept(messages) == messages
+
+
 def test_a_page_with_an_answer_in_it_never_becomes_the_answer() -> None:
     page = "A page quoting <think>hm</think> <answer>from the page</answer>"
     assert rejection(row(("a", BROKEN), ("u", page))) == ("message_unexplained", "$.messages[2]")
@@ -191,6 +225,12 @@ def test_system_messages_of_an_opening_become_one_at_the_front() -> None:
         {"role": "user", "content": "Q"},
         {"role": "assistant", "content": ANSWER},
     ]
+
+
+def test_a_blank_system_message_leaves_no_line() -> None:
+    messages = [{"role": "system", "content": text} for text in ("A", " ")] + row(("a", ANSWER))
+    assert kept(messages) == [{"role": "system", "content": "A"}, *row(("a", ANSWER))]
+    assert reasons(messages) == ["system_split"]
 
 
 def test_a_system_message_between_turns_is_not_understood() -> None:
@@ -222,6 +262,7 @@ def test_the_question_of_the_row_is_put_in_where_no_message_holds_it() -> None:
         ([("user", "Q"), ("user", "Hello.")], 1),
         ([("user", "Q"), ("user", "Q")], 1),
         ([("tool", "x"), ("user", "Q")], 0),
+        ([("tool", "Q")], 0),
         ([("user", "Q"), ("user", block("x"))], 1),
         ([("user", block("x"))], 0),
     ],
@@ -282,6 +323,12 @@ def test_a_message_with_a_call_or_an_answer_is_not_joined(first: str) -> None:
     assert kept(messages) == messages
 
 
+def test_pieces_that_make_a_response_are_not_joined() -> None:
+    pieces = [("a", "<tool_response>"), ("a", "</tool_response>")]
+    messages = row(*pieces, ("u", block(HITS)), ("a", ANSWER))
+    assert kept(messages) == messages
+
+
 # --- observations ---------------------------------------------------------------------------------
 
 
@@ -322,7 +369,11 @@ def test_a_response_of_a_tool_that_declares_no_heads_is_wrapped() -> None:
         ("<think>\nx\n</think>", ""),
         (SEARCH, "You must call a tool."),
         (VISIT, "text before\n" + block(PAGE)),
+        (VISIT, "Please answer now.\n" + block(PAGE)),
         (VISIT, block(PAGE) + "\ntext behind"),
+        (VISIT, block(PAGE) + "\nThe answer lies elsewhere."),
+        (VISIT, block(HITS) + "\n" + PAGE + " Give your answer now."),
+        (VISIT, "<tool_response>\nx </tool_response></tool_response> Give your answer now."),
         (VISIT, "<tool_response>\nquotes </tool_response> tags"),
     ],
 )
@@ -403,6 +454,18 @@ def test_a_wrapper_cut_between_messages_is_joined() -> None:
     assert reasons(messages) == ["response_split"] * 3
 
 
+@pytest.mark.parametrize(
+    ("pieces", "stray"),
+    [
+        (["<tool_response>\nx", TONGYI, "y\n</tool_response>"], 4),
+        (["<tool_response>\nx", "y</tool_response> z</tool_response>"], 3),
+    ],
+)
+def test_pieces_that_do_not_close_one_wrapper_are_not_joined(pieces: list[str], stray: int) -> None:
+    messages = row(("a", VISIT), *(("u", piece) for piece in pieces), ("a", ANSWER))
+    assert rejection(messages) == ("message_unexplained", f"$.messages[{stray}]")
+
+
 # --- orders to answer -----------------------------------------------------------------------------
 
 
@@ -467,6 +530,23 @@ def test_an_order_that_is_wrapped_already_is_marked_and_not_changed() -> None:
         assert ordered(outcome) == [2]
 
 
+def test_a_known_order_under_the_role_of_a_tool_is_an_order() -> None:
+    messages = row(("a", SEARCH), ("tool", TONGYI), ("a", ANSWER))
+    assert reasons(messages) == ["role_tool", "order_to_answer", "order_to_answer"]
+    assert ordered(apply(messages)) == [2]
+
+
+def test_an_order_once_marked_stays_one() -> None:
+    first = apply(row(("a", SEARCH), ("u", "Let us have the answer."), ("a", ANSWER)))
+    assert isinstance(first, Keep)
+    again = NormalizeMessages().apply(first.trajectory, search_visit())
+    assert isinstance(again, Keep)
+    assert again.trajectory is first.trajectory
+    rejected = NormalizeMessages(orders="quarantine").apply(first.trajectory, search_visit())
+    assert isinstance(rejected, Quarantine)
+    assert rejected.reason == "order_to_answer"
+
+
 def test_text_of_an_undeclared_tool_is_an_order_only_if_it_demands() -> None:
     printed = row(("a", PYTHON), ("u", "answer = 42"), ("a", ANSWER))
     assert ordered(apply(printed)) == []
@@ -502,6 +582,14 @@ def test_an_order_may_be_left_as_it_is_and_noted() -> None:
         ("order_to_answer", 0, "$.messages[3]")
     ]
     assert ordered(outcome) == [3]
+
+
+def test_an_order_behind_a_wrapper_is_left_with_it() -> None:
+    messages = row(("a", SEARCH), ("u", block(HITS) + "\n" + ORDER), ("a", ANSWER))
+    outcome = apply(messages, orders="keep")
+    assert kept(messages, orders="keep") == messages
+    assert [finding.reason for finding in outcome.findings] == ["order_to_answer"]
+    assert ordered(outcome) == []
 
 
 @pytest.mark.parametrize("order", [ORDER, block(TONGYI), block(HITS) + "\n" + ORDER])
