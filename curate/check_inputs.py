@@ -20,7 +20,13 @@ from trajcurate.curate.step import Keep
 from trajcurate.curate.steps.normalize_messages import NormalizeMessages
 from trajcurate.curate.terminal import with_caret
 from trajcurate.schemas.form import form_problems
-from trajcurate.schemas.trajectory import AssistantMessage, Message, Origin, Trajectory
+from trajcurate.schemas.trajectory import (
+    AssistantMessage,
+    MalformedCall,
+    Message,
+    Origin,
+    Trajectory,
+)
 from trajcurate.schemas.wire import pair_responses
 
 _EXAMPLES = 3
@@ -167,8 +173,18 @@ def _judge(trajectory: Trajectory, pipeline: Pipeline, *, is_ours: bool) -> Iter
         for finding in outcome.findings:
             yield _Found(finding.reason, "note", None, finding.turn, None, finding.where, "")
     for reason, index, start, _ in form_problems(messages, pipeline.tools):
-        yield _at(reason, "error", messages, index, start)
+        yield _at(reason, "error", messages, index, _place(messages, index, start))
     yield from _notes(messages, pipeline)
+
+
+def _place(messages: Sequence[Message], index: int, start: int) -> int:
+    """Where to put the caret: in a call that cannot be read, where reading stopped."""
+    message = messages[index] if index < len(messages) else None
+    if isinstance(message, AssistantMessage):
+        for call in message.calls:
+            if isinstance(call, MalformedCall) and call.start == start:
+                return call.at
+    return start
 
 
 _NOTED_EDITS = frozenset(

@@ -1,4 +1,4 @@
-"""Mend the tags of one assistant message, each kind of defect by a stage of its own.
+"""Mend the calls of one assistant message and their tags, each kind of defect by a stage.
 
 A stage is given a message as it is read and returns changes of its text; what they make is read
 again before the next stage. A defect that none of them settles is still in the message at the end.
@@ -16,15 +16,7 @@ from trajcurate.curate.mend_call import Mended, Unmendable, mend_call
 from trajcurate.curate.step import TextEdit
 from trajcurate.schemas.read_assistant import call_defect
 from trajcurate.schemas.strict_json import decode_json, skip_space
-from trajcurate.schemas.tags import (
-    CALL_CLOSE,
-    CALL_OPEN,
-    CODE_CLOSE,
-    CODE_OPEN,
-    RESPONSE_OPEN,
-    THINK_CLOSE,
-    THINK_OPEN,
-)
+from trajcurate.schemas.tags import CALL_CLOSE, CALL_OPEN, CODE_CLOSE, CODE_OPEN
 from trajcurate.schemas.trajectory import (
     AssistantMessage,
     Block,
@@ -33,7 +25,6 @@ from trajcurate.schemas.trajectory import (
     MalformedCall,
     ToolCall,
 )
-from trajcurate.schemas.wire import parse_message
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,124 +53,6 @@ def lower_tags(message: AssistantMessage, around: Surroundings) -> list[TextEdit
         for reason, start, end in message.defects
         if reason == "tag_case"
     ]
-
-
-# --- where the message ends -------------------------------------------------------------------
-
-
-def cut_invented_response(message: AssistantMessage, around: Surroundings) -> list[TextEdit]:
-    """Cut a message before the response that the model wrote itself."""
-    defect = find_defect(message, "response_invented")
-    if defect is None:
-        return []
-    text = message.content
-    return [TextEdit(len(text[: defect.start].rstrip()), len(text), "", defect.reason)]
-
-
-_INVENTED_RESPONSE = re.compile(rf"{CALL_CLOSE}\s*{RESPONSE_OPEN}")
-
-
-def mend_hidden_call(message: AssistantMessage, around: Surroundings) -> list[TextEdit]:
-    """Mend a call that is read as thinking because its damage hides where thinking ends.
-
-    That is the call before an invented response, and the one that ends a message without
-    `</think>`.
-    """
-    text = message.content
-    if find_defect(message, "think_nested"):
-        invented = _find_invented_response(message)
-        if invented is None:
-            return []
-        close = invented.start()
-        start = text.rfind(CALL_OPEN, message.thought_start, close)
-    elif find_defect(message, "think_unclosed", "think_missing"):
-        close = len(text.rstrip()) - len(CALL_CLOSE)
-        start = text.rfind(CALL_OPEN, message.thought_start)
-        if not text.startswith(CALL_CLOSE, close):
-            return []
-    else:
-        return []
-    start += len(CALL_OPEN)
-    return _mend_body(text, start, close, around) if len(CALL_OPEN) <= start <= close else []
-
-
-def _find_invented_response(message: AssistantMessage) -> re.Match[str] | None:
-    return _INVENTED_RESPONSE.search(message.content, message.thought_start, message.thought_end)
-
-
-# --- the tags of the thinking -----------------------------------------------------------------
-
-
-def move_closer_before_calls(message: AssistantMessage, around: Surroundings) -> list[TextEdit]:
-    """Put a `</think>` that stands behind the answered calls in front of them."""
-    text = message.content
-    if (
-        not around.is_answered
-        or find_defect(message, "call_missing") is None
-        or message.body_start == message.thought_end
-        or text[message.body_start :].strip()
-    ):
-        return []
-    inner = parse_message(text[: message.thought_end])
-    allowed = {"think_unclosed", "think_missing", "text_before_think"}
-    if not inner.calls or not allowed.issuperset(defect.reason for defect in inner.defects):
-        return []
-    run, end = inner.thought_end, len(text[: message.thought_end].rstrip())
-    reason = "think_closed_after_call"
-    return [TextEdit(run, run, _closer(text[:run]), reason), TextEdit(end, len(text), "", reason)]
-
-
-def close_thinking(message: AssistantMessage, around: Surroundings) -> list[TextEdit]:
-    """End the thinking before the run of answered calls that ends the message."""
-    defect = find_defect(message, "think_unclosed", "think_missing")
-    if defect is None or not message.calls or not around.is_answered:
-        return []
-    at, reason = message.thought_end, defect.reason
-    opener = _opener(message.content) if reason == "think_missing" else ""
-    if at == 0:
-        return [TextEdit(0, 0, opener + _closer(opener), reason)]
-    edits = [TextEdit(at, at, _closer(message.content[:at]), reason)]
-    return [TextEdit(0, 0, opener, reason), *edits] if opener else edits
-
-
-def open_thinking(message: AssistantMessage, around: Surroundings) -> list[TextEdit]:
-    """Add the opening tag where the message begins within the thinking."""
-    text = message.content
-    is_unopened = find_defect(message, "think_unopened") is not None
-    # A first thinking without its opening tag, and a second one with it.
-    if is_unopened or THINK_CLOSE in text[: message.lead_end]:
-        return [TextEdit(0, 0, _opener(text), "think_unopened")]
-    return []
-
-
-def flatten_thinking(message: AssistantMessage, around: Surroundings) -> list[TextEdit]:
-    """Remove think tags within the thinking, each with its line where it stands alone on one.
-
-    Thinking that holds a call with an invented response is several turns in one: it is left.
-    """
-    nested = [defect for defect in message.defects if defect.reason == "think_nested"]
-    if not nested or _find_invented_response(message):
-        return []
-    text = message.content
-    edits = []
-    for reason, start, end in nested:
-        has_line = text[start - 1] == "\n" and text.startswith("\n", end)
-        parts_words = (
-            message.thought_start < start
-            and end < message.thought_end
-            and not (text[start - 1].isspace() or text[end].isspace())
-        )
-        line_break = "\n" if parts_words else ""
-        edits.append(TextEdit(start, end + 1 if has_line else end, line_break, reason))
-    return edits
-
-
-def _opener(text: str) -> str:
-    return THINK_OPEN if text.startswith("\n") else THINK_OPEN + "\n"
-
-
-def _closer(before: str) -> str:
-    return THINK_CLOSE + "\n" if before.endswith("\n") else "\n" + THINK_CLOSE + "\n"
 
 
 # --- the tags of the calls --------------------------------------------------------------------
@@ -277,7 +150,7 @@ def mend_calls(message: AssistantMessage, around: Surroundings) -> list[TextEdit
     edits: list[TextEdit] = []
     for call in message.calls:
         if isinstance(call, MalformedCall) and call.is_closed:
-            edits += _mend_body(message.content, call.body_start, call.body_end, around)
+            edits += mend_body(message.content, call.body_start, call.body_end, around)
     return edits
 
 
@@ -343,7 +216,8 @@ def _is_whole(body: str, mended: Mended) -> bool:
     return _COMPLETED.isdisjoint(mended.mendings)
 
 
-def _mend_body(text: str, start: int, end: int, around: Surroundings) -> list[TextEdit]:
+def mend_body(text: str, start: int, end: int, around: Surroundings) -> list[TextEdit]:
+    """Mend the call between two offsets; nothing where it is sound or cannot be mended."""
     body = text[start:end]
     mended = mend_call(body, around.schemas)
     if not isinstance(mended, Mended) or not mended.mendings:

@@ -7,8 +7,7 @@ from typing import ClassVar, Literal
 
 from pydantic import Field
 
-from trajcurate.curate.draft import Draft
-from trajcurate.curate.step import Drop, Keep, Outcome, RejectingStep
+from trajcurate.curate.step import Drop, Editor, Keep, Outcome, RejectingStep
 from trajcurate.schemas.tools import ToolSet
 from trajcurate.schemas.trajectory import AssistantMessage, Message, Trajectory
 
@@ -45,7 +44,7 @@ class DropUnansweredCalls(RejectingStep):
             for index, message in enumerate(trajectory.messages)
         ):
             return Drop("no_turns_left", f"$.messages[{unanswered[0]}]")
-        editor = Draft(trajectory)
+        editor = Editor(trajectory)
         for index in reversed(unanswered):
             editor.remove_turn(index, "call_unanswered")
         return editor.done()

@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Literal, NamedTuple
 
 from pydantic import Field
 
-from trajcurate.curate import mend_tags, move_prose
+from trajcurate.curate import mend_tags, mend_thinking, move_prose
 from trajcurate.curate.call_reasons import MENDINGS, REFUSALS
 from trajcurate.curate.mend_call import Unmendable
 from trajcurate.curate.mend_tags import Surroundings
@@ -153,15 +153,15 @@ _Schemas = Mapping[str, Mapping[str, Any]]
 Stage = Callable[[AssistantMessage, Surroundings], list[TextEdit]]
 
 STAGES: tuple[Stage, ...] = (
-    mend_tags.cut_invented_response,
+    mend_thinking.cut_invented_response,
     mend_tags.lower_tags,
-    mend_tags.mend_hidden_call,
-    mend_tags.cut_invented_response,
-    mend_tags.move_closer_before_calls,
-    mend_tags.close_thinking,
-    mend_tags.open_thinking,
+    mend_thinking.mend_hidden_call,
+    mend_thinking.cut_invented_response,
+    mend_thinking.move_closer_before_calls,
+    mend_thinking.close_thinking,
+    mend_thinking.open_thinking,
     move_prose.move_text_before_think,
-    mend_tags.flatten_thinking,
+    mend_thinking.flatten_thinking,
     mend_tags.tag_bare_calls,
     mend_tags.close_calls,
     mend_tags.join_code,

@@ -150,7 +150,7 @@ def test_no_space_left_keeps_finished_work_and_says_so(
 ) -> None:
     arguments = ["run", "redsearcher_sft", raw, "-o", tmp_path / "out", "--workers", workers]
     arguments += ["--set", "input.unit_size=20KB"]
-    done = curate(*arguments, file_limit=60_000)
+    done = curate(*arguments, file_limit=15_000)
     assert_refused(done, 1, "cannot write", "make room", output=tmp_path / "out")
     assert curate(*arguments).returncode == 0
 
@@ -185,8 +185,10 @@ def test_check_shows_the_place_with_a_caret_and_exits_1(tmp_path: Path) -> None:
     assert done.returncode == 1
     lines = done.stdout.split("\n")
     at = lines.index("error: call_not_json: 1 in 1 rows")
-    assert lines[at + 1].startswith("  rows.jsonl:1 @ $.messages[1] turn 0 column ")
-    assert lines[at + 3].strip() == "^"
+    # The system prompt of the row is message 0, so the first assistant message is message 2.
+    assert lines[at + 1] == "  rows.jsonl:1 @ $.messages[2] turn 0 column 44"
+    assert lines[at + 2] == """    {"name": "search", "arguments": {"query": ['a opening 0']}}"""
+    assert lines[at + 3] == " " * (4 + 43) + "^"
     assert "2 rows, 1 without error" in done.stdout
     assert json.loads(curate("check", file, "--json").stdout)["errors"][0]["count"] == 1
 
@@ -242,8 +244,10 @@ def test_an_interrupt_ends_with_130(tmp_path: Path) -> None:
 
     file = write_jsonl(tmp_path / "rows.jsonl", many_rows(400))
     process = subprocess.Popen(
-        [sys.executable, "-m", "trajcurate.curate.cli", "run", "redsearcher_sft", str(file)]
-        + ["-o", str(tmp_path / "out"), "--set", "input.unit_size=20KB"],
+        [
+            *[sys.executable, "-m", "trajcurate.curate.cli", "run", "redsearcher_sft", str(file)],
+            *["-o", str(tmp_path / "out"), "--set", "input.unit_size=20KB"],
+        ],
         stderr=subprocess.PIPE,
         text=True,
     )
