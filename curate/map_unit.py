@@ -187,7 +187,10 @@ class _Mapper:
         counts = self.writer.step_counts(trajectory.origin.source)
         self.writer.note_read(trajectory)
         outcome = apply_steps(self.job.pipeline, self.source.tools, trajectory, counts)
-        if isinstance(outcome, Kept) and (half := _lone_half(outcome.trajectory)):
+        half = None
+        if isinstance(outcome, Kept) and not self.writer.texts_are_mended:
+            half = _lone_half(outcome.trajectory)
+        if isinstance(outcome, Kept) and half is not None:
             rejection = Rejection("write", "text_not_utf8", "quarantined", half, {})
             counts["write"].rejected["text_not_utf8"] += 1
             outcome = Rejected(rejection, outcome.findings)
@@ -251,6 +254,7 @@ class _UnitWriter:
         output = job.pipeline.output
         self.folder = folder
         self.labels = job.pipeline.step_labels
+        self.texts_are_mended = "normalize_text" in self.labels
         self.tables = RunTables(output.edits, output.rejected)
         self.keys = TableBuilder(KEYS_SCHEMA)
         self.counts: dict[str, dict[str, StepCount]] = {}

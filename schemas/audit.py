@@ -8,13 +8,12 @@ made; undone last to first they give back the row as it was read, as long as `be
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 
 
-@dataclass(frozen=True, slots=True)
-class Edit:
+class Edit(NamedTuple):
     """One change.
 
     With `start` set, the text ``[start, start + length)`` of the message `message` (or of the

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any, NamedTuple
 
 from fastjsonschema import JsonSchemaValueException
@@ -40,7 +39,7 @@ def find_misfit(call: ToolCall, spec: ToolSpec | None) -> Misfit | None:
     except _REFUSALS as error:
         present = _without_optional_nulls(arguments, spec)
         if len(present) < len(arguments):
-            return find_misfit(replace(call, arguments=present), spec)
+            return find_misfit(call._replace(arguments=present), spec)
         return _misfit(call, spec, error)
     return None
 

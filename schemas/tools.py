@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import cached_property
 from typing import Any, Literal
 
@@ -69,16 +69,29 @@ class ToolSpec(BaseModel):
         return compiled
 
     @cached_property
-    def _failure(self) -> re.Pattern[str] | None:
-        return re.compile("|".join(f"(?:{p})" for p in self.failures)) if self.failures else None
+    def _failures_at_start(self) -> re.Pattern[str] | None:
+        return _any_of(pattern for pattern in self.failures if pattern.startswith("^"))
+
+    @cached_property
+    def _failures_anywhere(self) -> re.Pattern[str] | None:
+        # Apart from the others: one anchored alternative makes a search try all at every place.
+        return _any_of(pattern for pattern in self.failures if not pattern.startswith("^"))
 
     def has_failed(self, response: str) -> bool:
         """Whether a response is empty or says that the call failed."""
-        if not response.strip():
+        if not response or response.isspace():
             return True
-        if self._failure is None or len(response) >= _FAILURE_LENGTH:
+        if len(response) >= _FAILURE_LENGTH:
             return False
-        return self._failure.search(response) is not None
+        start, anywhere = self._failures_at_start, self._failures_anywhere
+        if start is not None and start.match(response):
+            return True
+        return anywhere is not None and anywhere.search(response) is not None
+
+
+def _any_of(patterns: Iterable[str]) -> re.Pattern[str] | None:
+    text = "|".join(f"(?:{pattern})" for pattern in patterns)
+    return re.compile(text) if text else None
 
 
 _FAILURE_LENGTH = 2_000  # a longer response holds content, whatever it quotes
@@ -101,6 +114,8 @@ class ToolSet(BaseModel):
 
     def resolve(self, name: str) -> str | None:
         """The declared name that `name` means, by alias and without regard to case, or None."""
+        if name in self.tools:
+            return name
         return self._names.get(name.strip().lower())
 
     def get(self, name: str) -> ToolSpec | None:

@@ -40,8 +40,7 @@ class Defect(NamedTuple):
     end: int
 
 
-@dataclass(frozen=True, slots=True)
-class ToolCall:
+class ToolCall(NamedTuple):
     """A call in the one form that counts as well formed: Hermes JSON, with an optional code body.
 
     The block, tags included, is ``[start, end)``; its JSON object is ``[json_start, json_end)``.
@@ -73,8 +72,7 @@ class MalformedCall:
     is_closed: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Answer:
+class Answer(NamedTuple):
     """An answer block; its text is ``[text_start, text_end)``."""
 
     start: int
@@ -83,8 +81,7 @@ class Answer:
     text_end: int
 
 
-@dataclass(frozen=True, slots=True)
-class Loose:
+class Loose(NamedTuple):
     """Text beside the blocks: white space in a well-formed message, anything in another."""
 
     start: int

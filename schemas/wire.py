@@ -191,6 +191,16 @@ def pair_responses(call_count: int, reply: Message | None) -> Responses:
     """
     if reply is None:
         return Responses((), False, None)
+    content = reply.content
+    if call_count == 1 and not reply.ends_in_order and content.find(RESPONSE_OPEN, 1) < 0:
+        # Nearly every reply: one block that answers one call.
+        is_whole = is_wrapped(content)
+        only = (
+            _response_block(content, 0, len(content), False)
+            if is_whole
+            else ResponseBlock(0, len(content), 0, len(content))
+        )
+        return Responses((only,), True, None)
     blocks = response_blocks(reply)
     order = blocks.pop() if blocks[-1].is_order else None
     if len(blocks) == call_count:

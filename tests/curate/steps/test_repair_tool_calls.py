@@ -701,7 +701,7 @@ TEXTS = st.builds(
     st.lists(st.sampled_from(FRAGMENTS), max_size=8).map("".join),
 )
 REPLIES = st.sampled_from([wrap("1"), wrap("1", "2"), wrap("1", "2", "3"), "plain", ""])
-MESSAGES = st.one_of(
+MESSAGES: st.SearchStrategy[dict[str, str]] = st.one_of(
     st.builds(dict, role=st.just("assistant"), content=TEXTS),
     st.builds(dict, role=st.sampled_from(["user", "tool"]), content=REPLIES),
     st.builds(dict, role=st.sampled_from(["system", "narrator"]), content=st.just("x")),
