@@ -64,6 +64,7 @@ KEYS_SCHEMA = pa.schema(
 
 # Rows are gathered to about this many characters before they become Arrow.
 _BATCH_CHARACTERS = 4 << 20
+_TABLE_ROWS = 20_000
 _TABLES = ("rejected", "edits", "findings", "turns", "calls")
 
 
@@ -334,7 +335,10 @@ class _UnitWriter:
         self._spill()
         self.spill.close()
         for name in _TABLES:
-            self._stream(name, getattr(self.tables, name).schema)
+            builder: TableBuilder = getattr(self.tables, name)
+            stream = self._stream(name, builder.schema)
+            if len(builder):
+                stream.write_batch(builder.take())
         for stream in self.streams.values():
             stream.close()
         pq.write_table(pa.Table.from_batches([self.keys.take()]), self.folder / "keys.parquet")
@@ -360,7 +364,7 @@ class _UnitWriter:
         self.pending, self.pending_characters = [], 0
         for name in _TABLES:
             builder: TableBuilder = getattr(self.tables, name)
-            if len(builder):
+            if len(builder) >= _TABLE_ROWS or builder.characters >= _BATCH_CHARACTERS:
                 self._stream(name, builder.schema).write_batch(builder.take())
 
     def _add_key(

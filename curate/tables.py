@@ -27,6 +27,7 @@ class TableBuilder:
     def __init__(self, schema: pa.Schema) -> None:
         self.schema = schema
         self.rows: list[tuple[Any, ...]] = []
+        self.characters = 0  # of the long texts, counted by who adds them
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -42,7 +43,7 @@ class TableBuilder:
             _messages_array(column) if field.name == "messages" else pa.array(column, field.type)
             for column, field in zip(columns, self.schema, strict=True)
         ]
-        self.rows = []
+        self.rows, self.characters = [], 0
         return pa.RecordBatch.from_arrays(arrays, schema=self.schema)
 
 
@@ -91,6 +92,7 @@ class RunTables:
     ) -> None:
         """A rejected row, with the record as it was read."""
         rejection = row.rejection
+        self.rejected.characters += len(record or "")
         self.rejected.add(
             *key,
             record if self.keep_rejected_rows else None,
@@ -119,6 +121,8 @@ class RunTables:
     def _add_edit(self, key: tuple[str, str, str, int], seq: int, step: str, edit: Edit) -> None:
         keep_text = self.keep_all_texts or not edit.is_reencoding
         before = edit.before
+        if keep_text:
+            self.edits.characters += len(before or "") + len(edit.after or "")
         self.edits.add(
             *key,
             seq,

@@ -7,6 +7,7 @@ there is whole.
 from __future__ import annotations
 
 import os
+import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import lru_cache
@@ -120,16 +121,25 @@ def write_parts(work: str, number: int) -> None:
     renamed = _of_unit(root, "renamed", number)
     late = _of_unit(root, "late", number)
     for name, target in _PART_FOLDERS.items():
-        table = pq.read_table(folder / f"{name}.parquet")
-        table = _with_final_ids(table, renamed)
-        if not late.is_empty():
-            table = _without_late(table, name, late, job, number)
-        path = root / "out" / f"{target}-{number:05d}.parquet"
-        with _replacing(path) as temporary:
+        mapped = folder / f"{name}.parquet"
+        with _replacing(root / "out" / f"{target}-{number:05d}.parquet") as temporary:
+            if renamed.is_empty() and late.is_empty():
+                _link_or_copy(mapped, temporary)
+                continue
+            table = _with_final_ids(pq.read_table(mapped), renamed)
+            if not late.is_empty():
+                table = _without_late(table, name, late, job, number)
             pq.write_table(table, temporary, compression="zstd")
     marker = _parts_marker(root, number)
     marker.parent.mkdir(parents=True, exist_ok=True)
     marker.touch()
+
+
+def _link_or_copy(source: Path, target: Path) -> None:
+    try:
+        os.link(source, target)
+    except OSError:  # a file system without links
+        shutil.copyfile(source, target)
 
 
 def parts_done(work: Path, number: int) -> bool:

@@ -53,6 +53,9 @@ def read_pairs(value: Any, where: str = "$.messages") -> list[dict[str, str]] | 
         return Unfit("messages_missing", where, {"found": type(value).__name__})
     pairs: list[dict[str, str]] = []
     for index, message in enumerate(value):
+        if type(message) is dict and message.keys() == _PAIR and _are_texts(message):
+            pairs.append(message)
+            continue
         if not isinstance(message, dict) or not isinstance(message.get("role"), str):
             return Unfit("message_not_pair", f"{where}[{index}]", {})
         content = message.get("content")
@@ -63,6 +66,13 @@ def read_pairs(value: Any, where: str = "$.messages") -> list[dict[str, str]] | 
             return Unfit("content_not_text", f"{where}[{index}].content", found)
         pairs.append({"role": message["role"], "content": content})
     return pairs
+
+
+_PAIR = {"role", "content"}
+
+
+def _are_texts(message: dict[str, Any]) -> bool:
+    return type(message["role"]) is str and type(message["content"]) is str
 
 
 def text_of(value: Any) -> str | None:
