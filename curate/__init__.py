@@ -19,9 +19,11 @@ _PLACES = {
 }
 
 
-def __getattr__(name: str) -> Any:
-    if name not in _PLACES:
-        raise AttributeError(f"module `trajcurate.curate` has no attribute `{name}`")
-    import importlib
+if not TYPE_CHECKING:
 
-    return getattr(importlib.import_module(_PLACES[name]), name)
+    def __getattr__(name: str) -> Any:
+        if name not in _PLACES:
+            raise AttributeError(f"module `trajcurate.curate` has no attribute `{name}`")
+        import importlib
+
+        return getattr(importlib.import_module(_PLACES[name]), name)

@@ -162,12 +162,18 @@ def _plan(kept: pl.DataFrame) -> pl.DataFrame:
 def _cut_shards(
     rows: pl.DataFrame, shard_size: int
 ) -> tuple[pl.DataFrame, tuple[tuple[str, int, int], ...]]:
-    """Ranges of about `shard_size` bytes of rows; there is always one of `train`."""
+    """Ranges of rows of about equal size, at most `shard_size` bytes unless one row is larger.
+
+    There is always a shard of `train`.
+    """
+    sizes = dict(rows.group_by("split").agg(pl.col("length").sum()).iter_rows())
+    aims = {split: size / -(-size // shard_size) for split, size in sizes.items()}
     numbers: list[int] = []
     shards: list[tuple[str, int]] = []
     filled = 0
     for split, length in zip(rows["split"], rows["length"], strict=True):
-        if not shards or shards[-1][0] != split or (filled and filled + length > shard_size):
+        is_full = filled and (filled + length > shard_size or filled + length / 2 > aims[split])
+        if not shards or shards[-1][0] != split or is_full:
             number = shards[-1][1] + 1 if shards and shards[-1][0] == split else 0
             shards.append((split, number))
             filled = 0

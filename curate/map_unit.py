@@ -7,13 +7,16 @@ any order with bounded memory and compress the text once.
 
 from __future__ import annotations
 
+import ctypes
 import gc
 import os
 import shutil
+import sys
 from collections import defaultdict
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -92,6 +95,7 @@ def make_unit(job: Job, unit: SourceUnit, work: Path, limit: int | None) -> int:
     A file that cannot be read on counts for nothing: the unit is made again without it, and the
     file is named in `unit.json`.
     """
+    _keep_freed_memory()
     unreadable: dict[str, str] = {}
     while True:
         temporary = work / "units" / f"{unit.key}.{os.getpid()}.tmp"
@@ -107,6 +111,20 @@ def make_unit(job: Job, unit: SourceUnit, work: Path, limit: int | None) -> int:
         shutil.rmtree(final, ignore_errors=True)
         temporary.rename(final)
         return row_count
+
+
+@lru_cache(maxsize=1)
+def _keep_freed_memory() -> None:
+    """Tell glibc not to give freed memory back between batches: to fault it in again costs 10 %."""
+    if not sys.platform.startswith("linux"):
+        return
+    try:
+        tune = ctypes.CDLL(None).mallopt
+    except AttributeError:  # another C library
+        return
+    trim_threshold, mmap_threshold = -1, -3
+    tune(trim_threshold, 256 << 20)
+    tune(mmap_threshold, 256 << 20)
 
 
 @contextmanager

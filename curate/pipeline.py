@@ -45,7 +45,7 @@ class InputSpec(BaseModel):
     max_row_bytes: Size = Field(
         64 << 20, description="A larger record is quarantined by reference."
     )
-    unit_size: Size = Field(16 << 20, description="About how many bytes of files one task reads.")
+    unit_size: Size = Field(8 << 20, description="About how many bytes of files one task reads.")
 
 
 class SourceSpec(BaseModel):

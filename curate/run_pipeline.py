@@ -287,11 +287,19 @@ class _Runner:
             "trajcurate.curate.write_output:write_parts",
             unit_count,
             lambda number: parts_done(self.work, number),
+            is_light=layout.renamed.is_empty() and layout.late.is_empty(),
         )
 
     def _launch(
-        self, phase: str, function: str, count: int, is_done: Callable[[int], bool]
+        self,
+        phase: str,
+        function: str,
+        count: int,
+        is_done: Callable[[int], bool],
+        *,
+        is_light: bool = False,
     ) -> None:
+        """Do the tasks of a phase that are not done; light ones are not worth a process."""
         missing = tuple(number for number in range(count) if not is_done(number))
         self.progress.phase, self.progress.total = phase, count
         self._report(is_done, count)
@@ -305,7 +313,7 @@ class _Runner:
             self._report(is_done, count)
 
         try:
-            if min(self.workers, len(missing)) == 1:
+            if is_light or min(self.workers, len(missing)) == 1:
                 run_inline(tasks, report)
             else:
                 from trajcurate.curate.engines.local import run_local

@@ -254,9 +254,12 @@ def _response_values(
     block = responses.blocks[number]
     text = reply.content[block.text_start : block.text_end]
     spec = tools.get(name) if name is not None else None
-    result_count = text.count('{"title": ') if text.startswith('[{"query": ') else None
-    is_empty = result_count == 0 or not text.strip()
-    failed = is_empty or (spec is not None and spec.has_failed(text))
+    if text.startswith('[{"query": '):
+        result_count = text.count('{"title": ')
+        is_empty = failed = result_count == 0
+    else:
+        result_count, is_empty = None, not text or text.isspace()
+        failed = is_empty or (spec is not None and spec.has_failed(text))
     return message, block.text_start, len(text), result_count, failed, is_empty
 
 

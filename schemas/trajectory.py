@@ -192,10 +192,10 @@ class Trajectory:
         turns = self.turns
         return self.messages[: turns[0].message_index] if turns else self.messages
 
-    @property
+    @cached_property
     def turn_count(self) -> int:
         """Assistant messages, the answer turn included."""
-        return len(self.turns)
+        return sum(isinstance(message, AssistantMessage) for message in self.messages)
 
     @property
     def final_answer(self) -> str | None:

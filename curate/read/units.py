@@ -16,7 +16,7 @@ from trajcurate.curate.read.lines import BYTE_ORDER_MARK, RecordCounter
 from trajcurate.curate.read.parquet import open_parquet
 from trajcurate.curate.read.storage import BLOCK_BYTES, open_file
 
-UNIT_BYTES = 16 << 20
+UNIT_BYTES = 8 << 20
 
 # Parquet cannot be entered within a row group: each piece decodes all that stands before it. With
 # 4 pieces that decodes it 1.5 times more, about an eighth of what the map work on it costs.

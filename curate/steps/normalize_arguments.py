@@ -7,7 +7,7 @@ from typing import ClassVar, Literal
 
 from pydantic import Field
 
-from trajcurate.curate.mend_arguments import encode_call, has_undeclared, mend_arguments
+from trajcurate.curate.mend.arguments import encode_call, has_undeclared, mend_arguments
 from trajcurate.curate.remove_calls import has_calls, remove_calls
 from trajcurate.curate.step import Drop, Editor, Keep, Outcome, RejectingStep, TextEdit
 from trajcurate.schemas.judge_arguments import Misfit, find_misfit

@@ -7,13 +7,13 @@ from typing import ClassVar
 
 from pydantic import Field
 
-from trajcurate.curate.draft import Draft
-from trajcurate.curate.settle_observations import (
+from trajcurate.curate.settle.draft import Draft
+from trajcurate.curate.settle.observations import (
     Orders,
     reads_as_call_turn,
     settle_observations,
 )
-from trajcurate.curate.settle_opening import (
+from trajcurate.curate.settle.opening import (
     differs_from_question,
     opening_length,
     question_index,

@@ -7,10 +7,10 @@ from typing import Any, ClassVar, Literal, NamedTuple
 
 from pydantic import Field
 
-from trajcurate.curate import mend_tags, mend_thinking, move_prose
-from trajcurate.curate.call_reasons import MENDINGS, REFUSALS
-from trajcurate.curate.mend_call import Unmendable
-from trajcurate.curate.mend_tags import Surroundings
+from trajcurate.curate.mend import prose, tags, thinking
+from trajcurate.curate.mend.call import Unmendable
+from trajcurate.curate.mend.call_reasons import MENDINGS, REFUSALS
+from trajcurate.curate.mend.tags import Surroundings
 from trajcurate.curate.remove_calls import remove_calls
 from trajcurate.curate.step import Drop, Editor, Keep, Outcome, Quarantine, RejectingStep, TextEdit
 from trajcurate.schemas.tools import ToolSet
@@ -153,26 +153,26 @@ _Schemas = Mapping[str, Mapping[str, Any]]
 Stage = Callable[[AssistantMessage, Surroundings], list[TextEdit]]
 
 STAGES: tuple[Stage, ...] = (
-    mend_thinking.cut_invented_response,
-    mend_tags.lower_tags,
-    mend_thinking.mend_hidden_call,
-    mend_thinking.cut_invented_response,
-    mend_thinking.move_closer_before_calls,
-    mend_thinking.close_thinking,
-    mend_thinking.open_thinking,
-    move_prose.move_text_before_think,
-    mend_thinking.flatten_thinking,
-    mend_tags.tag_bare_calls,
-    mend_tags.close_calls,
-    mend_tags.join_code,
-    mend_tags.mend_calls,
-    mend_tags.split_calls,
-    mend_tags.remove_empty_calls,
-    move_prose.remove_fences,
-    mend_tags.remove_repeated_calls,
-    move_prose.move_prose,
-    move_prose.cut_text_behind,
-    move_prose.close_answer,
+    thinking.cut_invented_response,
+    tags.lower_tags,
+    thinking.mend_hidden_call,
+    thinking.cut_invented_response,
+    thinking.move_closer_before_calls,
+    thinking.close_thinking,
+    thinking.open_thinking,
+    prose.move_text_before_think,
+    thinking.flatten_thinking,
+    tags.tag_bare_calls,
+    tags.close_calls,
+    tags.join_code,
+    tags.mend_calls,
+    tags.split_calls,
+    tags.remove_empty_calls,
+    prose.remove_fences,
+    tags.remove_repeated_calls,
+    prose.move_prose,
+    prose.cut_text_behind,
+    prose.close_answer,
 )
 
 # Reasons that `require_well_formed` names: nothing is chosen or removed here.
@@ -193,8 +193,8 @@ def repair_message(
     if len(message.blocks) > _MAX_BLOCKS:
         return message, []
     if not message.defects:
-        return _run((mend_tags.remove_repeated_calls,), message, around)
-    settled, batches = _run((move_prose.settle_call_and_answer,), message, around)
+        return _run((tags.remove_repeated_calls,), message, around)
+    settled, batches = _run((prose.settle_call_and_answer,), message, around)
     if any(defect.reason == "two_answers" for defect in settled.defects):
         return message, []
     mended, later = _run(STAGES, settled, around)
@@ -264,7 +264,7 @@ def _find_problems(
                 yield _Problem(reason, f"$.turns[{turn}]")
             continue
         at = call.at
-        mended = mend_tags.mend_block(text, call, around)
+        mended = tags.mend_block(text, call, around)
         if isinstance(mended, Unmendable):
             reason, at = mended.reason, call.body_start + mended.at
         yield _Problem(reason, f"$.turns[{turn}].calls[{number}] {_column(text, call, at)}")

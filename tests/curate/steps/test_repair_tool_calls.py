@@ -21,7 +21,7 @@ from zoo import (
     zoo,
 )
 
-from trajcurate.curate.call_reasons import MENDINGS, REFUSALS
+from trajcurate.curate.mend.call_reasons import MENDINGS, REFUSALS
 from trajcurate.curate.step import Drop, Keep, Quarantine
 from trajcurate.curate.steps.repair_tool_calls import RepairToolCalls
 from trajcurate.schemas.audit import Finding
@@ -73,8 +73,8 @@ def test_every_reason_has_a_sample() -> None:
 
 
 def test_every_code_of_the_mending_is_declared() -> None:
-    names = ("mend_call", "call_shape", "call_dialect", "loose_json", "loose_string")
-    sources = [(REPOSITORY / "curate" / f"{name}.py").read_text("utf-8") for name in names]
+    names = ("call", "call_shape", "call_dialect", "loose_json", "loose_string")
+    sources = [(REPOSITORY / "curate" / "mend" / f"{name}.py").read_text("utf-8") for name in names]
     codes = set(re.findall(r'"(call_[a-z_]+)"', "".join(sources)))
     codes -= {"call_too_damaged"}  # becomes `call_not_json`
     assert codes == set(MENDINGS) | set(REFUSALS)

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from zoo import search_visit
 
-from trajcurate.curate.mend_arguments import encode_call, mend_arguments
+from trajcurate.curate.mend.arguments import encode_call, mend_arguments
 from trajcurate.schemas.tools import ToolSet, ToolSpec
 from trajcurate.schemas.trajectory import ToolCall
 from trajcurate.schemas.wire import parse_message

@@ -1,13 +1,13 @@
 """Mend where the thinking of an assistant message begins and ends, and where the message does.
 
-The stages are as those of `mend_tags.py`: a message in, changes of its text out.
+The stages are as those of `tags.py`: a message in, changes of its text out.
 """
 
 from __future__ import annotations
 
 import re
 
-from trajcurate.curate.mend_tags import Surroundings, find_defect, mend_body
+from trajcurate.curate.mend.tags import Surroundings, find_defect, mend_body
 from trajcurate.curate.step import TextEdit
 from trajcurate.schemas.tags import CALL_CLOSE, CALL_OPEN, RESPONSE_OPEN, THINK_CLOSE, THINK_OPEN
 from trajcurate.schemas.trajectory import AssistantMessage

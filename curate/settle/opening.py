@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from trajcurate.curate.draft import Draft
+from trajcurate.curate.settle.draft import Draft
 from trajcurate.curate.step import Quarantine, TextEdit
 from trajcurate.schemas.form import response_shape
 from trajcurate.schemas.trajectory import AssistantMessage, Message, Trajectory

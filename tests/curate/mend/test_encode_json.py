@@ -7,7 +7,7 @@ from generated_turns import unhurried
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trajcurate.curate.encode_json import encode_string, escape_surrogates, reencode
+from trajcurate.curate.mend.encode_json import encode_string, escape_surrogates, reencode
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from trajcurate.curate.mend_tags import Surroundings, find_defect, main_blocks
+from trajcurate.curate.mend.tags import Surroundings, find_defect, main_blocks
 from trajcurate.curate.step import TextEdit
 from trajcurate.schemas.tags import ANSWER_CLOSE, CALL_OPEN, CODE_CLOSE, CODE_OPEN, TAG_ANY_CASE
 from trajcurate.schemas.trajectory import Answer, AssistantMessage, Block, Loose

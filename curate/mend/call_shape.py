@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from trajcurate.curate.json_text import (
+from trajcurate.curate.mend.json_text import (
     Edits,
     Element,
     Member,
@@ -17,8 +17,8 @@ from trajcurate.curate.json_text import (
     splice,
     strict_events,
 )
-from trajcurate.curate.loose_json import Loosened, loosen
-from trajcurate.curate.loose_string import QUOTES, Refusal
+from trajcurate.curate.mend.loose_json import Loosened, loosen
+from trajcurate.curate.mend.loose_string import QUOTES, Refusal
 from trajcurate.schemas.strict_json import decode_json, skip_space
 from trajcurate.schemas.tags import CODE_CLOSE, CODE_OPEN
 

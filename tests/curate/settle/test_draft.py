@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from zoo import make_trajectory
 
-from trajcurate.curate.draft import Draft, Source
+from trajcurate.curate.settle.draft import Draft, Source
 from trajcurate.curate.step import Editor, Quarantine
 from trajcurate.schemas.wire import read_message, to_messages
 

@@ -9,8 +9,8 @@ import re
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from trajcurate.curate.loose_json import loosen
-from trajcurate.curate.loose_string import Refusal, write_string
+from trajcurate.curate.mend.loose_json import loosen
+from trajcurate.curate.mend.loose_string import Refusal, write_string
 from trajcurate.schemas.strict_json import decode_json
 
 Schema = Mapping[str, Any]

@@ -11,8 +11,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from trajcurate.curate.call_shape import JSON_SPACE
-from trajcurate.curate.mend_call import Mended, Unmendable, mend_call
+from trajcurate.curate.mend.call import Mended, Unmendable, mend_call
+from trajcurate.curate.mend.call_shape import JSON_SPACE
 from trajcurate.curate.step import TextEdit
 from trajcurate.schemas.read_assistant import call_defect
 from trajcurate.schemas.strict_json import decode_json, skip_space

@@ -13,8 +13,8 @@ from dataclasses import dataclass, field
 from enum import Enum, auto
 from typing import NamedTuple
 
-from trajcurate.curate.json_text import Edits, splice, strict_events
-from trajcurate.curate.loose_string import (
+from trajcurate.curate.mend.json_text import Edits, splice, strict_events
+from trajcurate.curate.mend.loose_string import (
     BARE_KEY,
     BLANK,
     QUOTED_KEY,

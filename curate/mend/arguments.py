@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
-from trajcurate.curate.encode_json import encode_string, escape_surrogates, reencode
-from trajcurate.curate.json_text import Member, iterate_elements, iterate_members
+from trajcurate.curate.mend.encode_json import encode_string, escape_surrogates, reencode
+from trajcurate.curate.mend.json_text import Member, iterate_elements, iterate_members
 from trajcurate.curate.step import TextEdit
 from trajcurate.schemas.strict_json import decode_json
 from trajcurate.schemas.tools import ToolSet, ToolSpec

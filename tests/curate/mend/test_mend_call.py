@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from trajcurate.curate.mend_call import Mended, Unmendable, mend_call
+from trajcurate.curate.mend.call import Mended, Unmendable, mend_call
 from trajcurate.schemas.strict_json import decode_json, skip_space
 
 SEARCH = '{"name": "search", "arguments": {"query": ["a", "b"]}}'

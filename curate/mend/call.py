@@ -11,17 +11,17 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from trajcurate.curate.call_dialect import Schema, find_dialect, read_dialect, starts_dialect
-from trajcurate.curate.call_shape import (
+from trajcurate.curate.mend.call_dialect import Schema, find_dialect, read_dialect, starts_dialect
+from trajcurate.curate.mend.call_shape import (
     JSON_SPACE,
     MAX_ENCODINGS,
     Draft,
     find_defect,
     shape_call,
 )
-from trajcurate.curate.json_text import splice
-from trajcurate.curate.loose_json import LooseValue, read_loose
-from trajcurate.curate.loose_string import BLANK, QUOTES, Place, Refusal, read_string
+from trajcurate.curate.mend.json_text import splice
+from trajcurate.curate.mend.loose_json import LooseValue, read_loose
+from trajcurate.curate.mend.loose_string import BLANK, QUOTES, Place, Refusal, read_string
 from trajcurate.schemas.tags import CODE_CLOSE, CODE_OPEN
 
 __all__ = ["Mended", "Unmendable", "mend_call"]

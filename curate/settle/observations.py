@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Literal
 
-from trajcurate.curate.draft import Draft
+from trajcurate.curate.settle.draft import Draft
 from trajcurate.curate.step import Quarantine, TextEdit
 from trajcurate.schemas.form import ResponseShape, response_shape
 from trajcurate.schemas.orders import (
