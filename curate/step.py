@@ -131,7 +131,10 @@ class Editor:
         turn = self.turn_of(index) if turn is None else turn
         pieces: list[str] = []
         rest = len(content)
-        for start, end, after, reason in sorted(changes, reverse=True):
+        changes = list(changes)
+        if len(changes) > 1:
+            changes.sort(reverse=True)
+        for start, end, after, reason in changes:
             self.edits.append(
                 Edit(
                     reason,

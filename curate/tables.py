@@ -16,7 +16,7 @@ from trajcurate.curate.identity import checksum, storable_json
 from trajcurate.curate.language import guess_language
 from trajcurate.schemas.audit import EDITS_SCHEMA, FINDINGS_SCHEMA, REJECTED_SCHEMA, Edit, Finding
 from trajcurate.schemas.shard import CALLS_SCHEMA, DATA_SCHEMA, TURNS_SCHEMA
-from trajcurate.schemas.tools import ToolSet
+from trajcurate.schemas.tools import ToolSet, ToolSpec
 from trajcurate.schemas.trajectory import MalformedCall, Message, ToolCall, Trajectory, Turn
 from trajcurate.schemas.wire import Responses, pair_responses
 
@@ -212,12 +212,19 @@ class RunTables:
         responses = pair_responses(len(calls), reply)
         for number, call in enumerate(calls):
             counts["calls"] += 1
-            if isinstance(call, ToolCall):
-                name = tools.resolve(call.name) or call.name
-                kind = tools.kind(call.name)
+            name: str | None = None
+            kind, spec = "other", None
+            if type(call) is ToolCall:
+                name = tools.resolve(call.name)
+                if name is None:
+                    name = call.name
+                else:
+                    spec = tools.tools[name]
+                    kind = spec.kind
                 arguments = content[call.json_start : call.json_end]
             else:
-                name, kind, arguments = None, "other", content[call.body_start : call.body_end]
+                assert isinstance(call, MalformedCall)
+                arguments = content[call.body_start : call.body_end]
             if kind in counts:
                 counts[kind] += 1
             self.calls.add(
@@ -231,7 +238,7 @@ class RunTables:
                 name,
                 kind,
                 arguments,
-                *_response_values(number, name, responses, turn, reply, tools),
+                *_response_values(number, spec, responses, turn, reply),
                 arguments in seen,
             )
             seen.add(arguments)
@@ -239,11 +246,10 @@ class RunTables:
 
 def _response_values(
     number: int,
-    name: str | None,
+    spec: ToolSpec | None,
     responses: Responses,
     turn: Turn,
     reply: Message | None,
-    tools: ToolSet,
 ) -> tuple[int | None, int | None, int | None, int | None, bool | None, bool | None]:
     """response_message, response_start, response_length, result_count, failed, empty."""
     if reply is None or not responses.blocks:
@@ -253,7 +259,6 @@ def _response_values(
         return message, None, None, None, None, None
     block = responses.blocks[number]
     text = reply.content[block.text_start : block.text_end]
-    spec = tools.get(name) if name is not None else None
     if text.startswith('[{"query": '):
         result_count = text.count('{"title": ')
         is_empty = failed = result_count == 0

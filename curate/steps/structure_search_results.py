@@ -8,8 +8,9 @@ from pydantic import Field
 
 from trajcurate.curate.step import Editor, Outcome, Step, TextEdit
 from trajcurate.schemas.search_results import is_structured, restructure_search_text
+from trajcurate.schemas.tags import RESPONSE_CLOSE, RESPONSE_OPEN
 from trajcurate.schemas.tools import ToolSet, ToolSpec
-from trajcurate.schemas.trajectory import MalformedCall, ToolCall, Trajectory, Turn
+from trajcurate.schemas.trajectory import MalformedCall, Message, ToolCall, Trajectory, Turn
 from trajcurate.schemas.wire import ResponseBlock, response_blocks
 
 
@@ -66,6 +67,8 @@ class StructureSearchResults(Step):
     ) -> None:
         """Restructure one observation; `searches` has the tool of each call that is a search."""
         reply = editor.messages[index]
+        if len(searches) == 1 and self._structure_only_block(editor, turn, index, reply):
+            return
         blocks = response_blocks(reply)
         if blocks[-1].is_order:
             blocks.pop()
@@ -86,6 +89,23 @@ class StructureSearchResults(Step):
         if changes:
             editor.replace_text(index, changes, is_reencoding=True, turn=turn.index)
 
+    def _structure_only_block(self, editor: Editor, turn: Turn, index: int, reply: Message) -> bool:
+        """The short way for what nearly every reply is: one block with results that are read."""
+        content = reply.content
+        start, end = len(_ONLY_OPENING), len(content) - len(_ONLY_CLOSING)
+        if (
+            reply.ends_in_order
+            or end < start
+            or not content.startswith(_ONLY_OPENING)
+            or not content.endswith(_ONLY_CLOSING)
+            or content.find(RESPONSE_OPEN, start) >= 0
+        ):
+            return False
+        found = self._changes(content, [ResponseBlock(0, len(content), start, end)])
+        if found:
+            editor.replace_text(index, found, is_reencoding=True, turn=turn.index)
+        return found is not None
+
     def _changes(self, content: str, blocks: list[ResponseBlock]) -> list[TextEdit] | None:
         """The edits that structure blocks which stand as text; None if one of them is not read."""
         changes = []
@@ -103,6 +123,9 @@ class StructureSearchResults(Step):
                 return None
             changes.append(TextEdit(start, end, after, "search_results_as_text"))
         return changes
+
+
+_ONLY_OPENING, _ONLY_CLOSING = f"{RESPONSE_OPEN}\n", f"\n{RESPONSE_CLOSE}"
 
 
 def _search_spec(name: str, tools: ToolSet) -> ToolSpec | None:
