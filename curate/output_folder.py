@@ -128,5 +128,5 @@ def remove_work(output: Path, *, keep_units: bool) -> None:
     if not keep_units:
         shutil.rmtree(work, ignore_errors=True)
         return
-    for name in ("out", "layout", "logs", "processes", "failures"):
+    for name in ("out", "layout", "logs", "processes", "failures", "tmp"):
         shutil.rmtree(work / name, ignore_errors=True)

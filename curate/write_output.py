@@ -67,7 +67,7 @@ def write_shard(work: str, number: int) -> None:
         return
     listed = root / "layout" / f"shard-{number}.arrow"
     with (
-        _replacing(path) as temporary,
+        _replacing(path, root) as temporary,
         pq.ParquetWriter(temporary, DATA_SCHEMA, compression="zstd", compression_level=3) as writer,
     ):
         if listed.exists():
@@ -122,8 +122,9 @@ def write_parts(work: str, number: int) -> None:
     late = _of_unit(root, "late", number)
     for name, target in _PART_FOLDERS.items():
         mapped = folder / f"{name}.parquet"
-        with _replacing(root / "out" / f"{target}-{number:05d}.parquet") as temporary:
+        with _replacing(root / "out" / f"{target}-{number:05d}.parquet", root) as temporary:
             if renamed.is_empty() and late.is_empty():
+                temporary.unlink(missing_ok=True)
                 _link_or_copy(mapped, temporary)
                 continue
             table = _with_final_ids(pq.read_table(mapped), renamed)
@@ -227,10 +228,15 @@ def forget_layout() -> None:
 
 
 @contextmanager
-def _replacing(path: Path) -> Iterator[Path]:
-    """A temporary path beside `path` that takes its name when all went well."""
+def _replacing(path: Path, work: Path) -> Iterator[Path]:
+    """A temporary path that takes the name `path` when all went well.
+
+    It stands apart from what is published, since a killed writer leaves it behind.
+    """
     path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_name(f"{path.name}.{os.getpid()}.tmp")
+    folder = work / "tmp"
+    folder.mkdir(exist_ok=True)
+    temporary = folder / f"{path.name}.{os.getpid()}"
     try:
         yield temporary
         temporary.replace(path)

@@ -26,7 +26,7 @@ SMALL = ["input.unit_size=40KB", "output.shard_size=150KB"]
 
 def fingerprint(folder: Path) -> dict[str, str]:
     """A hash of every file that must come out the same."""
-    files = [path for name in TABLES for path in (folder / name).glob("*.parquet")]
+    files = [path for name in TABLES for path in (folder / name).iterdir()]
     files.append(folder / "plan.parquet")
     return {
         path.relative_to(folder).as_posix(): hashlib.sha256(path.read_bytes()).hexdigest()
@@ -187,6 +187,23 @@ def test_a_killed_run_resumes_to_the_same_bytes(raw: Path, reference: Path, tmp_
     assert result.manifest["complete"]
     assert fingerprint(tmp_path / "out") == fingerprint(reference)
     assert not (tmp_path / "out" / ".work").exists()
+
+
+def test_what_a_killed_writer_leaves_is_never_published(
+    raw: Path, reference: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def die(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr("trajcurate.curate.write_output._gather", die)
+        # As SIGKILL would have it: nothing is cleaned up.
+        patch.setattr(Path, "unlink", lambda *_, **__: None)
+        with pytest.raises(KeyboardInterrupt):
+            curate.run("redsearcher_sft", [raw], tmp_path, workers=1, settings=SMALL)
+    assert list((tmp_path / ".work").rglob("train-*"))
+    curate.run("redsearcher_sft", [raw], tmp_path, workers=1, settings=SMALL)
+    assert fingerprint(tmp_path) == fingerprint(reference)
 
 
 def is_publishing(output: Path) -> bool:
