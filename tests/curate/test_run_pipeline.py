@@ -197,7 +197,8 @@ def test_what_a_killed_writer_leaves_is_never_published(
 
     with monkeypatch.context() as patch:
         patch.setattr("trajcurate.curate.write_output._gather", die)
-        # As SIGKILL would have it: nothing is cleaned up.
+        # As SIGKILL would have it: another process, and nothing is cleaned up.
+        patch.setattr(os, "getpid", lambda: 1)
         patch.setattr(Path, "unlink", lambda *_, **__: None)
         with pytest.raises(KeyboardInterrupt):
             curate.run("redsearcher_sft", [raw], tmp_path, workers=1, settings=SMALL)
