@@ -280,6 +280,7 @@ class _UnitWriter:
         self.read_counts: dict[str, int] = defaultdict(int)
         self.turns_read: dict[str, int] = defaultdict(int)
         self.rows_read = 0
+        self.rows_edited = 0
         self.copies_folded = 0
         self.text_bytes = 0
         self.spill = (folder / "rows.bin").open("wb")
@@ -313,6 +314,7 @@ class _UnitWriter:
         """Gather a kept row; rows are spilled together when there are enough of them."""
         trajectory = row.trajectory
         self.tables.add_kept(row, source.tools)
+        self.rows_edited += bool(row.edits)
         characters = sum(len(message.content) for message in trajectory.messages)
         self.pending.append((trajectory, characters, file, raw.source_row))
         self.pending_characters += characters
@@ -362,6 +364,7 @@ class _UnitWriter:
         pq.write_table(pa.Table.from_batches([self.keys.take()]), self.folder / "keys.parquet")
         document |= {
             "rows_read": self.rows_read,
+            "rows_edited": self.rows_edited,
             "read": dict(self.read_counts),
             "turns_read": dict(self.turns_read),
             "copies_folded": self.copies_folded,

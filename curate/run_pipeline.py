@@ -338,14 +338,7 @@ class _Runner:
             self.progress.rejected += sum(
                 sum(count["rejected"].values()) for count in counts.values()
             )
-        edited = max(
-            (
-                sum(steps[label]["rows_edited"] for steps in document["counts"].values())
-                for label in self.job.pipeline.step_labels
-            ),
-            default=0,
-        )
-        self.progress.edited += edited
+        self.progress.edited += document["rows_edited"]
         self.progress.kept = self.progress.rows - self.progress.rejected
 
 
